@@ -14,12 +14,17 @@ project around them. A configuration that cannot be understood is a list of diag
         sources: [examples/library] # OpenAPI v2/v3 documents, CRD manifests, folders of them
         names:                      # classes of nested objects by their place, where the usual name is too long
           Book.spec.binding.cover: Cover
+        typescript: {output: ../web/src/library}   # the same API in other languages, each in a folder of its own
+        go: {output: ../go/library, module: example.com/library}
+        jsonschema: {output: ../schemas}
+        python: false               # unless it says so, a package is made for Python too
 """
 
 from __future__ import annotations
 
 import keyword
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +34,7 @@ from kubewright.location import Document, Location
 
 FILE_NAME = "kubewright.yaml"
 FLAVOURS = ("msgspec", "pydantic", "dataclass", "typeddict")
-_PACKAGE_KEYS = {
+_KEYS = {
     "sources",
     "documentation",
     "models",
@@ -41,8 +46,11 @@ _PACKAGE_KEYS = {
     "names",
 }
 _NAMED = re.compile(r"[^.]+(\.[^.]+)+")
+_FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _CLASS = re.compile(r"[A-Z][A-Za-z0-9]*")
 ENUMS = ("literal", "enum")
+LANGUAGES: dict[str, tuple[str, ...]] = {"python": ()}
+"""The languages of ``emit.registry``, and what each may be told besides where its files go."""
 DEFAULT_RELEASE = "1.37"
 
 
@@ -70,7 +78,8 @@ class Package:
     """One generated package. ``only`` limits the emitters, empty means all. A ``standalone`` one has classes of its own
     even for copies of built-in types; a ``lenient`` one is made of faulty documents as far as they can be read.
     ``enums`` says whether enums are ``Literal`` or classes. ``names`` are classes of nested objects by their place,
-    ``Kind.field.field``."""
+    ``Kind.field.field``. ``settings`` are those of the ``language``; ``folder`` is where the package goes if not
+    below the configuration's output."""
 
     name: str
     sources: tuple[Source, ...]
@@ -82,6 +91,14 @@ class Package:
     lenient: bool = False
     enums: str = "literal"
     names: tuple[tuple[str, str], ...] = ()
+    language: str = "python"
+    settings: tuple[tuple[str, str], ...] = ()
+    folder: Path | None = None
+
+    @property
+    def label(self) -> str:
+        """The name of the package, with its language where that is not Python."""
+        return self.name if self.language == "python" else f"{self.name}.{self.language}"
 
     @property
     def is_documented(self) -> bool:
@@ -156,8 +173,10 @@ def read_config(document: Document, folder: Path, diagnostics: Diagnostics) -> C
     return _Reader(document, folder, diagnostics).read()
 
 
-def is_package_name(name: str) -> bool:
-    """Whether ``name`` can be imported (dots allowed)."""
+def is_package_name(name: str, language: str = "python") -> bool:
+    """Whether ``name`` can be imported (dots allowed); in other languages, whether it can be that of a folder."""
+    if language != "python":
+        return _FOLDER.fullmatch(name) is not None
     return all(
         part.isidentifier() and part.isascii() and not keyword.iskeyword(part) for part in name.split(".")
     )
@@ -189,10 +208,46 @@ class _Reader:
         if not isinstance(packages, dict) or not packages:
             self.fault("`packages` must name at least one package", "/packages")
             packages = {}
-        read = tuple(self._package(name, body) for name, body in packages.items())
+        read = tuple(each for name, body in packages.items() for each in self._languages(name, body))
         if self.faults:
             return None
         return Config(output=(self.folder / output).resolve(), packages=read, origin=self.document.file)
+
+    def _languages(self, name: Any, body: Any) -> Iterator[Package]:
+        """A package in each language that it is wanted in."""
+        package = self._package(name, body)
+        sections = {
+            language: body[language] for language in LANGUAGES if isinstance(body, dict) and language in body
+        }
+        python = sections.pop("python", True)
+        if not isinstance(python, bool):
+            self.fault("`python` must be true or false", f"/packages/{name}/python")
+        if python is not False:
+            yield package
+        elif not sections:
+            self.fault(f"package {name} is made in no language", f"/packages/{name}/python")
+        for language, section in sections.items():
+            yield self._section(package, language, section, f"/packages/{name}/{language}")
+
+    def _section(self, package: Package, language: str, section: Any, place: str) -> Package:
+        known = ("output", *LANGUAGES[language])
+        if not isinstance(section, dict) or not isinstance(section.get("output"), str):
+            self.fault(f"`{language}` must be a mapping with `output`, the path of a folder", place)
+            section = {}
+        for key, value in section.items():
+            if key not in known:
+                self.fault(f"unknown key {key!r}", f"{place}/{key}", f"known: {', '.join(known)}")
+            elif not isinstance(value, str):
+                self.fault(f"`{key}` must be text", f"{place}/{key}")
+        return replace(
+            package,
+            language=language,
+            folder=(self.folder / str(section.get("output", ""))).resolve(),
+            settings=tuple((str(key), str(value)) for key, value in section.items() if key != "output"),
+            models="msgspec",
+            enums="literal",
+            only=(),
+        )
 
     def _package(self, name: Any, body: Any) -> Package:
         place = f"/packages/{name}"
@@ -201,8 +256,12 @@ class _Reader:
         if not isinstance(body, dict):
             self.fault(f"package {name} must be a mapping with `sources`", place)
             body = {}
-        for key in sorted(body.keys() - _PACKAGE_KEYS, key=str):
-            self.fault(f"unknown key {key!r}", f"{place}/{key}", f"known: {', '.join(sorted(_PACKAGE_KEYS))}")
+        for key in sorted(body.keys() - _KEYS - LANGUAGES.keys(), key=str):
+            self.fault(
+                f"unknown key {key!r}",
+                f"{place}/{key}",
+                f"known: {', '.join(sorted(_KEYS | LANGUAGES.keys()))}",
+            )
         models = body.get("models", "msgspec")
         if models not in FLAVOURS:
             self.fault(f"unknown models {models!r}", f"{place}/models", f"one of: {', '.join(FLAVOURS)}")

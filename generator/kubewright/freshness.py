@@ -48,7 +48,7 @@ def _files_below(root: Path) -> Iterator[Path]:
 
 
 def _stamp_file(config: Config, package: Package) -> Path:
-    return config.output / ".kubewright" / f"{package.name}.json"
+    return config.output / ".kubewright" / f"{package.label}.json"
 
 
 def read_stamp(config: Config, package: Package) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kubewright import output
 from kubewright.config import NO_CONFIG, Config, KubernetesSource, Package, PathSource, specs_folder
@@ -21,6 +22,9 @@ from kubewright.ir.known_types import KnownTypes
 from kubewright.ir.shape_names import NamesError
 from kubewright.ir.shapes import fold
 from kubewright.upstream import fix, judge
+
+if TYPE_CHECKING:
+    from kubewright.emit.interface import Form
 
 Progress = Callable[[str], None]
 LENIENT = frozenset({"K101", "K102", "K103", "K104", "K105", "K110", "K111", "K201", "K603"})
@@ -137,44 +141,62 @@ def _known_types() -> tuple[KnownTypes | None, Diagnostics]:
 
 def build(package: Package, folder: Path, progress: Progress = lambda text: None, jobs: int = 1) -> Built:
     """All files of one package, in memory."""
-    from kubewright.emit.code.names import check_names
-    from kubewright.emit.registry import EMITTERS, Form, Options, form_of, load_emitter
+    from kubewright.emit.interface import Form, Options
+    from kubewright.emit.registry import load_language
 
+    language = load_language(package.language)
     diagnostics = Diagnostics(lenient=LENIENT if package.lenient else frozenset())
     built = Built(package, output.Tree(folder), diagnostics)
-    progress(f"{package.name}: reading")
+    progress(f"{package.label}: reading")
     api = read_api(package, built.diagnostics, jobs, operations=True)
-    check_names(api, built.diagnostics, package.models)
-    built.definitions = len(api.definitions)
-    if built.diagnostics.has_errors:
-        return built
-    forms = {Form.READ: api, Form.FOLDED: api, Form.MODELS: api}
-    if not any(isinstance(source, KubernetesSource) for source in package.sources):
-        forms[Form.FOLDED] = fold(api)
-        try:
-            forms[Form.MODELS] = fold(api, read_known(package, built.diagnostics), names=dict(package.names))
-        except NamesError as fault:
-            built.diagnostics.error("K401", f"`names` of {package.name}: {fault}", NO_CONFIG)
-            return built
-    elif package.names:
-        built.diagnostics.error(
-            "K401", f"`names` of {package.name}: the built-in kinds have names", NO_CONFIG
-        )
-        return built
     options = Options(
         package=package.name,
         origins=origins(package),
         documentation=package.is_documented,
         models=package.models,
         enums=package.enums == "enum",
+        only=package.only,
+        settings=dict(package.settings),
     )
-    chosen = [name for name in EMITTERS if not package.only or name in package.only]
-    for count, name in enumerate(chosen, 1):
-        progress(f"{package.name}: emitting {name} ({count}/{len(chosen)})")
-        built.tree.add(load_emitter(name, options).emit(forms[form_of(name)]), built.diagnostics, name)
-    if "models" in chosen:
+    language.check(api, options, built.diagnostics)
+    built.definitions = len(api.definitions)
+    if built.diagnostics.has_errors:
+        return built
+    forms = _forms(package, api, language.forms, built.diagnostics)
+    if forms is None:
+        return built
+    for made in language.emit(forms, options):
+        progress(f"{package.label}: emitting {made.part}")
+        built.tree.add([made.file], built.diagnostics, made.part)
+    if package.language == "python" and (not package.only or "models" in package.only):
         _count_types(built, forms[Form.MODELS])
     return built
+
+
+def _forms(
+    package: Package, api: Api, wanted: frozenset[Form], diagnostics: Diagnostics
+) -> dict[Form, Api] | None:
+    """``api`` in the forms that are wanted; ``None`` where the names that were given cannot be used."""
+    from kubewright.emit.interface import Form
+
+    if any(isinstance(source, KubernetesSource) for source in package.sources):
+        if package.names:
+            diagnostics.error("K401", f"`names` of {package.name}: the built-in kinds have names", NO_CONFIG)
+            return None
+        return dict.fromkeys(wanted, api)
+    ways: dict[Form, Callable[[], Api]] = {
+        Form.READ: lambda: api,
+        Form.FOLDED: lambda: fold(api),
+        Form.NAMED: lambda: fold(api, names=named),
+        Form.EXACT: lambda: fold(api, prose=True, names=named),
+        Form.MODELS: lambda: fold(api, read_known(package, diagnostics), names=named),
+    }
+    named = dict(package.names)
+    try:
+        return {form: make() for form, make in ways.items() if form in wanted}
+    except NamesError as fault:
+        diagnostics.error("K401", f"`names` of {package.name}: {fault}", NO_CONFIG)
+        return None
 
 
 _TYPE = re.compile(rb"^(?:class (\w+)[(:]|(\w+)(?:: TypeAlias)? = )", re.MULTILINE)
@@ -229,30 +251,30 @@ def generate(
         outcome.built.append(built)
         for item in built.diagnostics:
             outcome.diagnostics.add(item)
-    outcome.built.sort(key=lambda built: built.package.name)
+    outcome.built.sort(key=lambda built: built.package.label)
     if outcome.diagnostics.has_errors:
         return outcome
     for built in outcome.built:
         if built.fresh:
-            outcome.changes[built.package.name] = output.Changes()
+            outcome.changes[built.package.label] = output.Changes()
             continue
         if built.package.only:
             built.tree.keep_others()
         changes = built.tree.compare(outcome.diagnostics)
-        outcome.changes[built.package.name] = changes
+        outcome.changes[built.package.label] = changes
         if check:
             outcome.drift += built.tree.diff(changes)
     if check or outcome.diagnostics.has_errors:
         return outcome
-    stamps = {package.name: stamp for package, stamp in stale}
+    stamps = {package.label: stamp for package, stamp in stale}
     for built in outcome.built:
         if built.fresh:
             continue
-        if outcome.changes[built.package.name]:
-            progress(f"{built.package.name}: writing")
-            built.tree.write(outcome.changes[built.package.name])
+        if outcome.changes[built.package.label]:
+            progress(f"{built.package.label}: writing")
+            built.tree.write(outcome.changes[built.package.label])
         if not built.package.only:
-            write_stamp(config, built.package, stamps[built.package.name])
+            write_stamp(config, built.package, stamps[built.package.label])
     return outcome
 
 
@@ -277,9 +299,13 @@ def _build_all(config: Config, packages: list[Package], jobs: int, progress: Pro
         started = [pool.submit(build, package, _folder(config, package)) for package in packages]
         for package, future in zip(packages, started, strict=True):
             built = future.result()
-            progress(f"{package.name}: built")
+            progress(f"{package.label}: built")
             yield built
 
 
 def _folder(config: Config, package: Package) -> Path:
-    return config.output.joinpath(*package.name.split("."))
+    """Where a package goes: dots in the name of one for Python are folders."""
+    if package.folder is not None:
+        return package.folder
+    parts = package.name.split(".") if package.language == "python" else [package.name]
+    return config.output.joinpath(*parts)

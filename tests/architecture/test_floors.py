@@ -98,6 +98,22 @@ def test_everybody_imports_only_what_lies_below() -> None:
     assert wrong == []
 
 
+def test_no_emitter_knows_another() -> None:
+    """What makes one language imports the contract, what emitters share, and itself; so a language can be taken out."""
+    own = "kubewright.emit"
+    emitters = {floor for floor in PLAN["floors"] if floor.startswith(f"{own}.")} - {
+        f"{own}.{part}" for part in ("interface", "code", "registry")
+    }
+    folders = {
+        f"{own}.{path.parent.name}" for path in (ROOT / "generator/kubewright/emit").glob("*/__init__.py")
+    }
+    assert emitters == folders - {f"{own}.code"}
+    for emitter in emitters:
+        assert set(PLAN["floors"][emitter]["may"]) & (emitters | {f"{own}.registry"}) == set(), emitter
+    for shared in ("interface", "code"):
+        assert set(PLAN["floors"][f"{own}.{shared}"]["may"]) & emitters == set(), shared
+
+
 def test_libraries_are_those_a_floor_declares() -> None:
     wrong = []
     for found in imports(ROOT / "generator"):
@@ -192,4 +208,4 @@ def test_imports_are_found(source: str, expected: list[str]) -> None:
 def test_a_higher_floor_is_seen() -> None:
     assert floor_of("kubewright.ir.api.Resource") == "kubewright.ir"
     assert floor_of("apimachinery.schema.validation.check") == "apimachinery.schema.validation"
-    assert floor_of("kubewright.emit.models") not in PLAN["floors"]["kubewright.source"]["may"]
+    assert floor_of("kubewright.emit.python.models") not in PLAN["floors"]["kubewright.source"]["may"]

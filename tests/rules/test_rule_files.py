@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubewright.diagnostics import Diagnostics
-from kubewright.emit.registry import Options, load_emitter
+from kubewright.emit.interface import Options
+from kubewright.emit.python.parts import load_part
 from kubewright.ir.api import Api
 from kubewright.ir.check_rules import check_rules
 from kubewright.ir.paths import Items, Key, Values, parse_path
@@ -155,7 +156,7 @@ def test_texts_of_rules_never_become_code(key: str, value: str, words: dict[str,
         "lookup",
     }
     for emitter in ("defaults", "validation", "conversion"):
-        for file in load_emitter(emitter, Options(package="test_api")).emit(api):
+        for file in load_part(emitter, Options(package="test_api")).emit(api):
             for node in ast.walk(ast.parse(file.content)):
                 if isinstance(node, ast.Call):
                     called = ast.unparse(node.func)

@@ -13,6 +13,7 @@ from apimachinery.server.catalog import options as catalog
 from apimachinery.server.operate.audit.batches import Batching
 from apimachinery.server.operate.audit.truncation import EVENT_BYTES
 from kubewright import cli, config
+from kubewright.emit import registry
 from kubewright.source import kubernetes_validate
 from kubewright.tools.arguments import generate, serve_access, serve_between, several
 from kubewright.tools.outputs import reporting
@@ -53,6 +54,8 @@ def test_helps_import_nothing_that_a_command_runs_with() -> None:
         (several.RELEASE, catalog.RELEASE),
         (several.FORMATS, tuple(reporting.FORMATS)),
         (generate.FLAVOURS, config.FLAVOURS),
+        (generate.LANGUAGES, tuple(config.LANGUAGES)),
+        (generate.LANGUAGES, tuple(registry.LANGUAGES)),
         (generate.ENUMS, config.ENUMS),
         (serve_access.MODES, control.MODES),
         (serve_between.ALWAYS_ALLOWED, delegation.ALWAYS_ALLOWED),

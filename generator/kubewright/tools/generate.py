@@ -54,6 +54,13 @@ def _configure(options: argparse.Namespace, diagnostics: Diagnostics) -> Config 
                 "K401", f"no package {options.package!r}", configuration.NO_CONFIG, f"there is: {known}"
             )
         config = Config(output=config.output, packages=chosen, origin=config.origin)
+    if options.language and not options.specs:
+        chosen = tuple(p for p in config.packages if p.language == options.language)
+        if not chosen:
+            diagnostics.error(
+                "K401", f"the configuration makes nothing in {options.language}", configuration.NO_CONFIG
+            )
+        config = Config(output=config.output, packages=chosen, origin=config.origin)
     if options.output:
         config = Config(output=Path(options.output).resolve(), packages=config.packages, origin=config.origin)
     if options.kubernetes:
@@ -88,13 +95,16 @@ def _has_prose(config: Config, diagnostics: Diagnostics) -> None:
 
 
 def _known_emitters(config: Config, diagnostics: Diagnostics) -> Config:
-    from kubewright.emit.registry import EMITTERS
+    from kubewright.emit.registry import load_language
 
-    for name in dict.fromkeys(name for package in config.packages for name in package.only):
-        if name not in EMITTERS:
-            diagnostics.error(
-                "K401", f"no emitter {name!r}", configuration.NO_CONFIG, f"there is: {', '.join(EMITTERS)}"
-            )
+    for language in dict.fromkeys(package.language for package in config.packages):
+        parts = load_language(language).parts
+        wanted = (name for p in config.packages if p.language == language for name in p.only)
+        for name in dict.fromkeys(wanted):
+            if name not in parts:
+                diagnostics.error(
+                    "K401", f"no emitter {name!r}", configuration.NO_CONFIG, f"there is: {', '.join(parts)}"
+                )
     return config
 
 
@@ -104,10 +114,14 @@ def _base_config(options: argparse.Namespace, diagnostics: Diagnostics) -> Confi
         sources = tuple(_source(text) for text in options.specs)
         only_built_in = all(isinstance(source, KubernetesSource) for source in sources)
         name = options.package or ("kubernetes_api" if only_built_in else "generated_api")
-        if not configuration.is_package_name(name):
-            diagnostics.error("K401", f"{name!r} is no name of a Python package", configuration.NO_CONFIG)
+        language = options.language or "python"
+        if not configuration.is_package_name(name, language):
+            called = "Python package" if language == "python" else "package"
+            diagnostics.error("K401", f"{name!r} is no name of a {called}", configuration.NO_CONFIG)
             return None
-        package = Package(name=name, sources=sources, facts=configuration.facts_of(sources))
+        package = Package(
+            name=name, sources=sources, facts=configuration.facts_of(sources), language=language
+        )
         return Config(output=(here / "generated").resolve(), packages=(package,))
     path = Path(options.config) if options.config else configuration.find_config(here)
     if path is None:
@@ -171,14 +185,14 @@ def _end_progress(quiet: bool) -> None:
 
 def _summarize(outcome: Outcome, check: bool, seconds: float) -> None:
     for built in outcome.built:
-        changes = outcome.changes[built.package.name]
+        changes = outcome.changes[built.package.label]
         if built.fresh:
-            print(f"{built.package.name}: nothing changed")
+            print(f"{built.package.label}: nothing changed")
             continue
         verb = "would be " if check else ""
         types = f", {_count(built.types, 'type')} in the models" if built.types else ""
         print(
-            f"{built.package.name}: {_count(built.definitions, 'definition')} read{types}; "
+            f"{built.package.label}: {_count(built.definitions, 'definition')} read{types}; "
             f"{len(built.tree.files)} files: {verb}{len(changes.added)} added, "
             f"{len(changes.changed)} changed, {len(changes.removed)} removed"
         )

@@ -17,7 +17,7 @@ from kubewright.config import Config, KubernetesSource, Package, PathSource, is_
 from kubewright.diagnostics import Diagnostics, Severity
 from kubewright.emit.code.names import attribute_name, class_name, module_names
 from kubewright.emit.code.render import render, string_literal
-from kubewright.emit.operations import readme_example
+from kubewright.emit.python.operations import readme_example
 from kubewright.ir.api import Api, Resource
 from kubewright.ir.versions import join_api_version
 from kubewright.pipeline import generate, read_api
@@ -57,7 +57,7 @@ def _make(package: Package, out: Path) -> int:
         print(f"kubewright sdk: nothing written: {errors} error{'s' * (errors != 1)}", file=sys.stderr)
         return 2
     written = [name for name, text in _project(package.name, api).items() if _write_once(out / name, text)]
-    changes = outcome.changes[package.name]
+    changes = outcome.changes[package.label]
     count = len(api.interface.operations) if api.interface and not api.resources else len(api.resources)
     what = "resources" if api.resources else "operations"
     what = what if count != 1 else what.removesuffix("s")

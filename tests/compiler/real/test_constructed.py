@@ -13,7 +13,7 @@ from tests.compiler.real.constructed import construct, exported, write
 import apimachinery.meta.resources
 import kubewright.ir.api
 from kubewright.config import Package, PathSource
-from kubewright.emit.code.constructor import UNSAID
+from kubewright.emit.python.code.constructor import UNSAID
 from kubewright.pipeline import build
 
 ROOT = Path(__file__).parents[3]

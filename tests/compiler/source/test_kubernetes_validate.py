@@ -10,7 +10,7 @@ import pytest
 
 from kubewright.config import KubernetesSource, Package, PathSource
 from kubewright.diagnostics import Diagnostics
-from kubewright.emit.definitions import SchemaWriter
+from kubewright.emit.code.schemas import SchemaWriter
 from kubewright.ir.merge import ListType
 from kubewright.ir.types import Struct
 from kubewright.pipeline import read_api

@@ -1,4 +1,4 @@
-"""Which class is in which module, in which order, and how its fields are annotated.
+"""Which class is in which module, in which order, and of which types its fields are.
 
 One module per group-version. Objects that a schema declares inline are hoisted to classes of their own whose
 name says where they belong: an item of ``spec.rules`` of HTTPRoute is an ``HTTPRouteSpecRule``; a name that would
@@ -16,28 +16,37 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from kubewright.emit.code import names
+from kubewright.emit.code.names import PYTHON, Naming
 from kubewright.emit.code.presence import KUBERNETES, PRESERVE, Presence
-from kubewright.emit.code.render import literal
+from kubewright.emit.code.type_expr import (
+    ANY,
+    BytesExpr,
+    ForeignExpr,
+    ListOfExpr,
+    Literals,
+    MapOfExpr,
+    NamedExpr,
+    OneOf,
+    PlainExpr,
+    TypeExpr,
+    or_null,
+)
 from kubewright.emit.code.unions import Unions
 from kubewright.ir.api import Api, External
 from kubewright.ir.check import resolve
 from kubewright.ir.types import (
     Definition,
-    Duration,
     EmbeddedObject,
     Field,
     IntOrString,
     Json,
     ListOf,
     MapOf,
-    MicroTime,
     Primitive,
-    Quantity,
     RawJson,
     Ref,
     Scalar,
     Struct,
-    Time,
     Type,
     Value,
 )
@@ -49,34 +58,21 @@ from kubewright.location import NOWHERE
 MAX_NAME = 72
 _NOBODY = Definition(name="", group="", version="", value=Value(type=RawJson(), location=NOWHERE))
 
-# A number keeps its text: as floats 3 would be written 3.0, and integers past 2**53 would lose digits.
-SCALARS = {
-    Primitive.STRING: "str",
-    Primitive.INTEGER: "int",
-    Primitive.NUMBER: "int | float",
-    Primitive.BOOLEAN: "bool",
-}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldPlan:
-    """One attribute. ``annotation`` is that of a value that is present; ``optional`` and ``nullable`` are
-    left to the flavour of model. ``value`` is the IR's, for emitters that need more. ``factory`` is the expression of
+    """One attribute. ``type`` is that of a value that is present; ``required`` and ``nullable`` are
+    left to the language. ``value`` is the IR's, for emitters that need more. ``factory`` is the expression of
     a function that gives the value of a field that is always written.
     """
 
     attribute: str
     wire_name: str
-    annotation: str
+    type: TypeExpr
     required: bool
     nullable: bool
     value: Value
     factory: str = ""
-
-    @property
-    def renamed(self) -> bool:
-        """Whether the camel-case rule does not give the wire name."""
-        return names.camel(self.attribute) != self.wire_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +100,7 @@ class AliasPlan:
 
     name: str
     definition: Definition
-    annotation: str
+    type: TypeExpr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,34 +151,34 @@ class Layout:
     place: dict[str, tuple[str, str]]
 
 
-def lay_out(api: Api, *, enums: bool = False) -> Layout:
+def lay_out(api: Api, *, enums: bool = False, naming: Naming = PYTHON) -> Layout:
     """The layout of ``api``, its enums as classes where that is wanted. Equal inputs give equal layouts."""
-    return _Planner(api, enums=enums).plan()
+    return _Planner(api, enums=enums, naming=naming).plan()
 
 
 class Outside:
-    """Annotations for code outside the modules of models. ``module`` collects what it has to import."""
+    """Types for code outside the modules of models. ``module`` collects what it has to import."""
 
     def __init__(self, api: Api) -> None:
         self._planner = _Planner(api)
 
-    def annotate(self, value: Value, module: ModulePlan) -> str:
-        """The annotation of a value that holds no inline class."""
-        text = self._annotate(value, module)
-        return f"{text} | None" if value.nullable and text != "Any" else text
+    def type_of(self, value: Value, module: ModulePlan) -> TypeExpr:
+        """The type of a value that holds no inline class."""
+        expr = self._type_of(value, module)
+        return or_null(expr) if value.nullable else expr
 
-    def _annotate(self, value: Value, module: ModulePlan) -> str:
+    def _type_of(self, value: Value, module: ModulePlan) -> TypeExpr:
         node = value.type
         if isinstance(node, ListOf):
-            return f"list[{self.annotate(node.items, module)}]"
+            return ListOfExpr(self.type_of(node.items, module))
         if isinstance(node, MapOf):
-            return f"dict[str, {self.annotate(node.values, module)}]"
+            return MapOfExpr(self.type_of(node.values, module))
         if isinstance(node, Scalar) and (members := _members(value, _NOBODY)):
-            return f"Literal[{', '.join(literal(member) for member in members)}]"
-        return self._planner._annotate(module, node)
+            return Literals(members)
+        return self._planner.type_of(module, node)
 
 
-def definition_class_names(api: Api) -> dict[str, str]:
+def definition_class_names(api: Api, naming: Naming = PYTHON) -> dict[str, str]:
     """Definition name → class name; unique within a group-version.
 
     The last component of the definition's name; where two of one group-version share it, the later in order
@@ -193,11 +189,11 @@ def definition_class_names(api: Api) -> dict[str, str]:
     for definition in api.definitions:
         taken = used.setdefault((definition.group, definition.version), set())
         parts = definition.name.split(".")
-        name = plain = names.class_name(parts[-1])
+        name = plain = names.class_name(parts[-1], naming.reserved)
         for start in range(len(parts) - 2, -1, -1):
             if name not in taken:
                 break
-            name = names.class_name(".".join(parts[start:]))
+            name = names.class_name(".".join(parts[start:]), naming.reserved)
         count = 2
         while name in taken:
             name = f"{plain}{count}"
@@ -208,8 +204,9 @@ def definition_class_names(api: Api) -> dict[str, str]:
 
 
 class _Planner:
-    def __init__(self, api: Api, *, enums: bool = False) -> None:
+    def __init__(self, api: Api, *, enums: bool = False, naming: Naming = PYTHON) -> None:
         self.api = api
+        self.naming = naming
         self.enums: dict[tuple[object, ...], EnumPlan] | None = {} if enums else None
         self.external = {external.definition: external for external in api.external}
         self.table = {definition.name: definition for definition in api.definitions} | {
@@ -219,7 +216,7 @@ class _Planner:
             for name, external in self.external.items()
         }
         self.crds = {(r.group, r.version) for r in api.resources if r.manifest is not None}
-        self.class_names = definition_class_names(api)
+        self.class_names = definition_class_names(api, naming)
         pairs = {(d.group, d.version) for d in api.definitions} | {
             (r.group, r.version) for r in api.resources
         }
@@ -255,7 +252,7 @@ class _Planner:
             d.name: AliasPlan(
                 name=self.class_names[d.name],
                 definition=d,
-                annotation=self._annotate_alias(module, d),
+                type=self._alias_type(module, d),
             )
             for d in definitions
             if not is_class(d.value.type)
@@ -294,44 +291,41 @@ class _Planner:
     ) -> tuple[FieldPlan, ...]:
         struct = value.type.body if isinstance(value.type, EmbeddedObject) else value.type
         assert isinstance(struct, Struct)
-        attributes = {
-            wire_name: f"{name}_" if name in self.reserved else name
-            for wire_name, name in names.attribute_names(member.wire_name for member in struct.fields).items()
-        }
+        attributes = self.naming.members([member.wire_name for member in struct.fields], self.reserved)
 
-        def annotate(inner: Value, word: str, place: str) -> str:
+        def type_of(inner: Value, word: str, place: str) -> TypeExpr:
             node = inner.type
             if isinstance(node, ListOf):
                 items = _opened(node.items) if (PRESERVE, True) in inner.extensions else node.items
-                return f"list[{maybe_null(items, singular(word), place + '[]')}]"
+                return ListOfExpr(maybe_null(items, singular(word), place + "[]"))
             if isinstance(node, MapOf):
-                return f"dict[str, {maybe_null(node.values, singular(word), place + '{}')}]"
+                return MapOfExpr(maybe_null(node.values, singular(word), place + "{}"))
             if isinstance(node, Struct | EmbeddedObject) and is_class(node):
                 name = self._inline_name(module, definition, owner, word)
                 found.append((name, place, inner))
-                return name
+                return NamedExpr("", name)
             if definition.name in self.forms and isinstance(node, Scalar) and node.format == "binary":
-                return "bytes"
+                return BytesExpr()
             if isinstance(node, Scalar) and (members := _members(inner, definition)):
                 if self.enums is not None:
-                    return self._enum(module, definition, owner, word, members)
-                return f"Literal[{', '.join(literal(member) for member in members)}]"
+                    return NamedExpr("", self._enum(module, definition, owner, word, members))
+                return Literals(members)
             if union := self.unions.members(inner):
-                return " | ".join(self._annotate_ref(module, Ref(name)) for name in union)
-            return self._annotate(module, node)
+                return OneOf(tuple(self._reference(module, Ref(name)) for name in union))
+            return self.type_of(module, node)
 
-        def maybe_null(inner: Value, word: str, place: str) -> str:
-            text = annotate(inner, word, place)
-            return f"{text} | None" if inner.nullable and text != "Any" else text
+        def maybe_null(inner: Value, word: str, place: str) -> TypeExpr:
+            expr = type_of(inner, word, place)
+            return or_null(expr) if inner.nullable else expr
 
         plans = []
         for member in _head_first(struct.fields, is_kind=not path and _kind_of(definition) is not None):
-            annotation = annotate(member.value, member.wire_name, f"{path}.{member.wire_name}")
+            expr = type_of(member.value, member.wire_name, f"{path}.{member.wire_name}")
             plans.append(
                 FieldPlan(
                     attribute=attributes[member.wire_name],
                     wire_name=member.wire_name,
-                    annotation=annotation,
+                    type=expr,
                     required=self.presence.must_be_sent(definition, member),
                     nullable=member.value.nullable,
                     value=member.value,
@@ -349,7 +343,7 @@ class _Planner:
             if len(suggestion) > MAX_NAME or suggestion in taken:
                 suggestion = suffix[:MAX_NAME]
         name, count = suggestion, 2
-        while name in taken or name in names.RESERVED_CLASSES:
+        while name in taken or name in self.naming.reserved:
             name = f"{suggestion}{count}"
             count += 1
         taken.add(name)
@@ -369,55 +363,45 @@ class _Planner:
             module.enums.append(plan)
         return plan.name
 
-    def _annotate(self, module: ModulePlan, node: Type) -> str:
-        """The annotation of a type that holds no inline class."""
+    def type_of(self, module: ModulePlan, node: Type) -> TypeExpr:
+        """A type that holds no inline class."""
         if isinstance(node, Ref):
-            return self._annotate_ref(module, node)
-        if isinstance(node, Scalar):
-            return "datetime" if node.is_moment else SCALARS[node.primitive]
-        if isinstance(node, IntOrString):
-            return "int | str"
-        if isinstance(node, Quantity):
-            return "str | int | float"
-        if isinstance(node, Time):
-            return "datetime"
-        if isinstance(node, MicroTime | Duration):
-            return "str"
+            return self._reference(module, node)
         if isinstance(node, ListOf):
-            return f"list[{self._annotate(module, node.items.type)}]"
+            return ListOfExpr(self.type_of(module, node.items.type))
         if isinstance(node, MapOf):
-            return f"dict[str, {self._annotate(module, node.values.type)}]"
-        if isinstance(node, RawJson) and not node.object_only:
-            return "Any"
-        return "dict[str, Any]"
+            return MapOfExpr(self.type_of(module, node.values.type))
+        if isinstance(node, Struct | EmbeddedObject):
+            return PlainExpr(RawJson(object_only=True))
+        return PlainExpr(node)
 
-    def _annotate_ref(self, module: ModulePlan, node: Ref) -> str:
+    def _reference(self, module: ModulePlan, node: Ref) -> TypeExpr:
         target = self.table.get(node.name)
         if target is None:
-            return "Any"
+            return ANY
         meaning = resolve(node, self.table)
         if isinstance(meaning, IntOrString):
-            return "int | str"
+            return PlainExpr(meaning)
         if isinstance(meaning, RawJson) and not self.unions.members(target.value):
-            return self._annotate(module, meaning)
+            return PlainExpr(meaning)
         if (external := self.external.get(node.name)) is not None:
             alias = _foreign_name(external, self.module_names)
             module.foreign[alias] = (external.package, external.module)
-            return f"{alias}.{external.class_name}"
-        home = self.module_names[target.group, target.version]
+            return ForeignExpr(alias, external.class_name, node.name)
+        home, name = self.module_names[target.group, target.version], self.class_names[target.name]
         if home == module.name:
-            return self.class_names[target.name]
+            return NamedExpr("", name, target.name)
         module.imports.add(home)
         if target.group == module.group and not target.kinds:
-            module.shared.add((home, self.class_names[target.name]))
-        return f"{home}.{self.class_names[target.name]}"
+            module.shared.add((home, name))
+        return NamedExpr(home, name, target.name)
 
-    def _annotate_alias(self, module: ModulePlan, definition: Definition) -> str:
+    def _alias_type(self, module: ModulePlan, definition: Definition) -> TypeExpr:
         if definition.name in _reached_through_aliases(definition, self.table):
-            return "Any"
+            return ANY
         if members := self.unions.members(definition.value):
-            return " | ".join(self._annotate_ref(module, Ref(name)) for name in members)
-        return self._annotate(module, definition.value.type)
+            return OneOf(tuple(self._reference(module, Ref(name)) for name in members))
+        return self.type_of(module, definition.value.type)
 
 
 def _foreign_name(external: External, own: Mapping[tuple[str, str], str]) -> str:
@@ -533,7 +517,7 @@ def _aliases_in_order(aliases: dict[str, AliasPlan]) -> list[AliasPlan]:
         if name in ordered or name not in aliases:
             return
         for used in referenced(aliases[name].definition.value):
-            if used != name and used in aliases and aliases[name].annotation != "Any":
+            if used != name and used in aliases and aliases[name].type != ANY:
                 add(used)
         ordered[name] = aliases[name]
 

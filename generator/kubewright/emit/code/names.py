@@ -1,4 +1,4 @@
-"""Every Python name that generated code uses, decided once.
+"""Names of types and modules in generated code of every language, and every other name of Python's; decided once.
 
 Attributes are snake case. Acronyms stay together: ``podIP`` is ``pod_ip``, ``clusterIPs`` is ``cluster_ips``,
 ``HTTPRoute`` is ``http_route``. A name Python reserves, or that would hide a name used in annotations inside the
@@ -11,7 +11,8 @@ from __future__ import annotations
 import keyword
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 from functools import cache
 
 from kubewright.diagnostics import Diagnostics
@@ -100,14 +101,33 @@ def camel(attribute: str) -> str:
     return head + "".join(part.title() for part in rest)
 
 
-def class_name(text: str) -> str:
+def class_name(text: str, reserved: Collection[str] = RESERVED_CLASSES) -> str:
     """``text`` (a kind, a definition's last component, a property name) as the name of a class."""
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     parts = [part for part in re.split(r"[^A-Za-z0-9]+", ascii_text) if part]
     name = "".join(part[0].upper() + part[1:] for part in parts)
     if not name or not name[0].isalpha():
         name = f"Type{name}"
-    return name + "_" if name in RESERVED_CLASSES else name
+    return name + "_" if name in reserved else name
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """What a language says about names: ``reserved`` are those that no type may have; ``members`` gives the name of
+    each member of one type by its wire name, apart from those of the modules."""
+
+    reserved: frozenset[str]
+    members: Callable[[Iterable[str], Collection[str]], dict[str, str]]
+
+
+def _attributes(wire_names: Iterable[str], modules: Collection[str]) -> dict[str, str]:
+    return {
+        wire_name: f"{name}_" if name in modules else name
+        for wire_name, name in attribute_names(wire_names).items()
+    }
+
+
+PYTHON = Naming(RESERVED_CLASSES, _attributes)
 
 
 def module_names(group_versions: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:

@@ -7,6 +7,7 @@ import os
 
 FLAVOURS = ("msgspec", "pydantic", "dataclass", "typeddict")
 ENUMS = ("literal", "enum")
+LANGUAGES = ("python",)
 """Those of ``kubewright.config``."""
 
 EXAMPLES = r"""
@@ -23,6 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SPEC",
         help="OpenAPI document, CRD manifest or folder of them, or kubernetes:1.37; "
         "without any, the configuration says what is made",
+    )
+    parser.add_argument(
+        "--language",
+        choices=LANGUAGES,
+        help="default: python; of a configuration, what it makes in this language",
     )
     parser.add_argument("--config", metavar="FILE", help="default: kubewright.yaml or specs/kubewright.yaml")
     parser.add_argument(

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 
 from kubewright.diagnostics import Diagnostics
-from kubewright.emit.definitions import SchemaWriter
+from kubewright.emit.code.schemas import SchemaWriter
 from kubewright.ir.merge import DEFAULT_MERGE
 from kubewright.ir.types import (
     ABSENT,

@@ -15,7 +15,7 @@ from pathlib import PurePath
 
 from apimachinery.wire import yaml
 from kubewright.diagnostics import Diagnostics, Severity
-from kubewright.emit.definitions import SchemaWriter
+from kubewright.emit.code.schemas import SchemaWriter
 from kubewright.ir.api import Api, PrinterColumn, Resource, Subresource
 from kubewright.ir.types import Constraints, Definition, Field, Json, Primitive, Ref, Scalar, Struct, Value
 from kubewright.ir.versions import version_priority

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kubewright.config import Package, PathSource
-from kubewright.emit.registry import EMITTERS
+from kubewright.emit.python.parts import PARTS
 from kubewright.pipeline import build
 
 HERE = Path(__file__).parent / "emitters"
@@ -35,7 +35,7 @@ def made(emitter: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("emitter", EMITTERS)
+@pytest.mark.parametrize("emitter", PARTS)
 def test_emitter(emitter: str, request: pytest.FixtureRequest) -> None:
     files = made(emitter)
     assert files, "the API of these tests gives every emitter something to write"

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kubewright.emit.code import names
-from kubewright.emit.code.default_rule import write_rule
 from kubewright.emit.code.render import Call, Raw, docstring, expression, module_of
-from kubewright.emit.code.rule_code import Body, Scope, imports
-from kubewright.emit.registry import Options
+from kubewright.emit.interface import Options
+from kubewright.emit.python.code.default_rule import write_rule
+from kubewright.emit.python.code.rule_code import Body, Scope, imports
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.rules import DefaultRule, StrategyRules
 from kubewright.ir.versions import join_api_version

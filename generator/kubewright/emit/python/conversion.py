@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from kubewright.emit.code import names
 from kubewright.emit.code.render import docstring, literal, module_of
-from kubewright.emit.registry import Options
+from kubewright.emit.interface import Options
 from kubewright.ir.api import Api, Emitter, File, Resource
 from kubewright.ir.conversion_steps import ConversionStep, steps_of
 from kubewright.ir.rules import Conversion, ConversionRule

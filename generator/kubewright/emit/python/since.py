@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kubewright.emit.code.render import expression, module_of
-from kubewright.emit.registry import Options
+from kubewright.emit.interface import Options
 from kubewright.ir.api import Api, Emitter, File
 
 

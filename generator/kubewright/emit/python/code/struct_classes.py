@@ -7,9 +7,11 @@ import re
 from dataclasses import dataclass
 
 from kubewright.emit.code.layout import ClassPlan, FieldPlan, ModulePlan
+from kubewright.emit.code.names import camel
 from kubewright.emit.code.presence import KUBERNETES
 from kubewright.emit.code.render import class_header, docstring, literal, render, statement, string_literal
-from kubewright.emit.registry import Options
+from kubewright.emit.interface import Options
+from kubewright.emit.python.code.annotations import annotation
 from kubewright.ir.types import ABSENT
 
 MAX_SHOWN_DEFAULT = 60
@@ -28,7 +30,7 @@ class StructClasses:
             for c in plan.classes
         }
         classes = [self._class(c, plan, lines[c.name]) for c in plan.classes]
-        aliases = [statement(f"{a.name}: TypeAlias = {a.annotation}") for a in plan.aliases]
+        aliases = [statement(f"{a.name}: TypeAlias = {annotation(a.type)}") for a in plan.aliases]
         text = "\n".join([*(line for body in lines.values() for line in body), *aliases])
         return render(
             "models",
@@ -142,25 +144,25 @@ def home_version(kind: tuple[str, str, str]) -> str:
 
 
 def _field_line(plan: FieldPlan, kind: tuple[str, str, str] | None) -> str:
-    rename = f"name={string_literal(plan.wire_name)}, " if plan.renamed else ""
+    rename = f"name={string_literal(plan.wire_name)}, " if camel(plan.attribute) != plan.wire_name else ""
     if kind and plan.wire_name in ("apiVersion", "kind"):
         constant = home_version(kind) if plan.wire_name == "apiVersion" else kind[2]
         return f"{plan.attribute}: str = field({rename}default_factory=lambda: {string_literal(constant)})"
-    annotation = plan.annotation
-    is_any = annotation == "Any"
+    text = annotation(plan.type)
+    is_any = text == "Any"
     if plan.factory:
-        return f"{plan.attribute}: {annotation} = field({rename}default_factory={plan.factory})"
+        return f"{plan.attribute}: {text} = field({rename}default_factory={plan.factory})"
     if plan.required:
-        annotation += " | None" if plan.nullable and not is_any else ""
+        text += " | None" if plan.nullable and not is_any else ""
         default = ""
     elif plan.nullable:
-        annotation += " | UnsetType" if is_any else " | UnsetType | None"
+        text += " | UnsetType" if is_any else " | UnsetType | None"
         default = "UNSET"
     else:
-        annotation += "" if is_any else " | None"
+        text += "" if is_any else " | None"
         default = "None"
     if rename and default:
-        return f"{plan.attribute}: {annotation} = field({rename}default={default})"
+        return f"{plan.attribute}: {text} = field({rename}default={default})"
     if rename:
-        return f"{plan.attribute}: {annotation} = field({rename.removesuffix(', ')})"
-    return f"{plan.attribute}: {annotation}" + (f" = {default}" if default else "")
+        return f"{plan.attribute}: {text} = field({rename.removesuffix(', ')})"
+    return f"{plan.attribute}: {text}" + (f" = {default}" if default else "")

@@ -24,7 +24,8 @@ from functools import cache
 from kubewright.emit.code import names
 from kubewright.emit.code.layout import ClassPlan, FieldPlan, Layout, ModulePlan, lay_out
 from kubewright.emit.code.render import LINE_LENGTH, docstring, expression, formatted, header, module, render
-from kubewright.emit.registry import Options
+from kubewright.emit.interface import Options
+from kubewright.emit.python.code.annotations import annotation
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.types import Json, ListOf, Primitive, Scalar
 from kubewright.ir.versions import join_api_version
@@ -235,7 +236,7 @@ class _Schema:
             group, version, kind = plan.kind
             api_version = join_api_version(group, version)
             return {"type": "string", "default": api_version if member.wire_name == "apiVersion" else kind}
-        schema = self._type(home, ast.parse(member.annotation, mode="eval").body)
+        schema = self._type(home, ast.parse(annotation(member.type), mode="eval").body)
         if self.options.models == "pydantic" and not member.nullable:  # in a union bounds become a model
             schema = self._bounded(schema, member)
         if member.nullable and schema:
@@ -291,7 +292,7 @@ class _Schema:
     def _reference(self, home: ModulePlan, name: str) -> Json:
         for alias in home.aliases:
             if alias.name == name:
-                return self._type(home, ast.parse(alias.annotation, mode="eval").body)
+                return self._type(home, ast.parse(annotation(alias.type), mode="eval").body)
         return {"$ref": f"#/$defs/{home.name}.{name}"}
 
     def _module(self, name: str) -> ModulePlan:

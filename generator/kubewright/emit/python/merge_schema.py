@@ -17,7 +17,7 @@ from typing import Any
 from kubewright.emit.code import names
 from kubewright.emit.code.json_lines import json_lines
 from kubewright.emit.code.render import docstring, header, render
-from kubewright.emit.registry import Options
+from kubewright.emit.interface import Options
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.merge import ListType, MapType
 from kubewright.ir.types import (

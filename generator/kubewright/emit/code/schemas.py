@@ -1,18 +1,9 @@
-"""The linked definitions in OpenAPI v2 form, for everything that works on schemas at run time: ``definitions.json``.
-
-References are ``#/definitions/<name>``. Every marker, default, format and validation is kept; prose only on
-request. ``schema_of`` is the inverse of ``source.schema`` and what other writers of schemas use.
-"""
+"""Values of the IR back into OpenAPI schemas: the inverse of ``source.schema``, for every writer of schemas."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from kubewright.emit.code.json_lines import json_lines
-from kubewright.emit.registry import Options
-from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.merge import ListType, MapType, Merge
 from kubewright.ir.types import (
     ABSENT,
@@ -35,28 +26,6 @@ from kubewright.ir.types import (
     Type,
     Value,
 )
-
-
-def emitter(options: Options) -> Emitter:
-    """The emitter of ``definitions.json``."""
-    return Definitions(options)
-
-
-@dataclass(frozen=True, slots=True)
-class Definitions:
-    """One JSON object: definition name → schema, sorted by name."""
-
-    options: Options
-    name: str = "definitions"
-
-    def emit(self, api: Api) -> Iterable[File]:
-        """``definitions.json``, a definition or, where it is long, a field a line."""
-        writer = SchemaWriter(documentation=self.options.documentation)
-        lines = [
-            f"{json.dumps(d.name)}: {json_lines(writer.definition(d))}"
-            for d in sorted(api.definitions, key=lambda d: d.name)
-        ]
-        yield File("definitions.json", "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 @dataclass(frozen=True, slots=True)

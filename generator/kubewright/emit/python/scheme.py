@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kubewright.emit.code.layout import lay_out
 from kubewright.emit.code.render import expression, module_of
-from kubewright.emit.registry import Options
+from kubewright.emit.interface import Options
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.versions import join_api_version
 

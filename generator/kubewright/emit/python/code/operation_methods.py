@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 
 from kubewright.emit.code import names
 from kubewright.emit.code.layout import ModulePlan, Outside
-from kubewright.emit.code.operation_names import (
+from kubewright.emit.code.render import Call, Raw, docstring, expression, statement, string_literal
+from kubewright.emit.python.code.annotations import annotation
+from kubewright.emit.python.code.operation_names import (
     Arguments,
     argument_names,
     free_name,
     method_name,
     one_line,
 )
-from kubewright.emit.code.render import Call, Raw, docstring, expression, statement, string_literal
 from kubewright.ir.operations import Content, Operation, Parameter
 from kubewright.ir.types import Scalar, Value
 
@@ -62,7 +63,7 @@ class Methods:
         )
 
     def _annotation(self, value: Value, method: str, word: str) -> str:
-        text = self.outside.annotate(value, self.plan)
+        text = annotation(self.outside.type_of(value, self.plan))
         return self._short(text, f"{method}_{word}")
 
     def _short(self, text: str, word: str) -> str:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from kubewright.emit.code.layout import ClassPlan, ModulePlan, lay_out
 from kubewright.emit.code.render import header
-from kubewright.emit.code.struct_classes import StructClasses
-from kubewright.emit.registry import Options
+from kubewright.emit.interface import Options
+from kubewright.emit.python.code.struct_classes import StructClasses
 from kubewright.ir.api import Api, Emitter, File
 
 

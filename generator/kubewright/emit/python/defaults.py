@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kubewright.emit.code import names
-from kubewright.emit.code.default_rule import write_rule
 from kubewright.emit.code.render import docstring, literal, module_of
-from kubewright.emit.code.rule_code import Body, Scope, imports
-from kubewright.emit.code.type_plan import TypePlan, held_types
-from kubewright.emit.registry import Options
+from kubewright.emit.interface import Options
+from kubewright.emit.python.code.default_rule import write_rule
+from kubewright.emit.python.code.rule_code import Body, Scope, imports
+from kubewright.emit.python.code.type_plan import TypePlan, held_types
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.rules import TypeRules
 from kubewright.ir.types import Definition

@@ -18,8 +18,10 @@ from typing import cast
 from kubewright.emit.code import names
 from kubewright.emit.code.layout import ClassPlan, ModulePlan, lay_out
 from kubewright.emit.code.render import docstring, header, render
-from kubewright.emit.code.struct_classes import StructClasses
-from kubewright.emit.registry import Options
+from kubewright.emit.code.type_expr import ForeignExpr, NamedExpr
+from kubewright.emit.interface import Options
+from kubewright.emit.python.code.annotations import annotation
+from kubewright.emit.python.code.struct_classes import StructClasses
 from kubewright.ir.api import Api, Emitter, File
 
 FLAVOURS = ("msgspec", "pydantic", "dataclass", "typeddict")
@@ -29,7 +31,7 @@ def emitter(options: Options) -> Emitter:
     """The emitter of ``options.models``."""
     if options.models == "msgspec":
         return MsgspecModels(options)
-    flavours = import_module("kubewright.emit.flavours")
+    flavours = import_module("kubewright.emit.python.flavours")
     return cast(Emitter, flavours.emitter(options))
 
 
@@ -105,8 +107,10 @@ def _with_its_metadata(plan: ClassPlan) -> ClassPlan:
     return replace(
         plan,
         fields=tuple(
-            replace(f, factory=f.annotation)
-            if f.wire_name == "metadata" and f.annotation.rpartition(".")[2] == "ObjectMeta"
+            replace(f, factory=annotation(f.type))
+            if f.wire_name == "metadata"
+            and isinstance(f.type, NamedExpr | ForeignExpr)
+            and f.type.name == "ObjectMeta"
             else f
             for f in plan.fields
         ),

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from kubewright.emit.code import names
 from kubewright.emit.code.layout import Layout, ModulePlan, lay_out
-from kubewright.emit.code.modes import MODES, Mode
 from kubewright.emit.code.render import docstring, header, module, render, string_literal
-from kubewright.emit.registry import Options
+from kubewright.emit.interface import Options
+from kubewright.emit.python.code.modes import MODES, Mode
 from kubewright.ir.api import Api, Emitter, File, Resource, Subresource
 
 UPGRADED = frozenset({"attach", "exec", "portforward", "proxy"})

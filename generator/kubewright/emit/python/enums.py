@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubewright.emit.code.render import expression, module_of
-from kubewright.emit.registry import Options
+from kubewright.emit.interface import Options
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.rules import CheckRule
 from kubewright.ir.types import Definition, Json, Ref, Struct

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubewright.emit.code.render import literal
-from kubewright.emit.code.rule_code import Body, Scope, equals
+from kubewright.emit.python.code.rule_code import Body, Scope, equals
 from kubewright.ir.paths import Items, Key, Step
 from kubewright.ir.rules import DefaultRule
 from kubewright.ir.types import ABSENT

@@ -14,16 +14,6 @@ from dataclasses import dataclass
 
 from kubewright.emit.code import names
 from kubewright.emit.code.layout import ModulePlan, Outside
-from kubewright.emit.code.modes import MODES, Mode
-from kubewright.emit.code.operation_methods import Methods
-from kubewright.emit.code.operation_names import (
-    CLIENT_NAMES,
-    Group,
-    argument_names,
-    groups_of,
-    method_name,
-    one_line,
-)
 from kubewright.emit.code.render import (
     Call,
     docstring,
@@ -33,7 +23,17 @@ from kubewright.emit.code.render import (
     render,
     string_literal,
 )
-from kubewright.emit.registry import Options
+from kubewright.emit.interface import Options
+from kubewright.emit.python.code.modes import MODES, Mode
+from kubewright.emit.python.code.operation_methods import Methods
+from kubewright.emit.python.code.operation_names import (
+    CLIENT_NAMES,
+    Group,
+    argument_names,
+    groups_of,
+    method_name,
+    one_line,
+)
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.operations import Interface
 

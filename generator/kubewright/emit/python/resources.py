@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kubewright.emit.code import names
-from kubewright.emit.code.constructor import call
 from kubewright.emit.code.render import Call, expression, module_of
-from kubewright.emit.registry import Options
+from kubewright.emit.interface import Options
+from kubewright.emit.python.code.constructor import call
 from kubewright.ir.api import Api, Emitter, File, Resource
 from kubewright.ir.versions import join_api_version
 

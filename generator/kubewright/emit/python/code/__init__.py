@@ -1,0 +1,1 @@
+"""What the parts of the Python emitter share: rules and calls as code, plain and awaited."""
