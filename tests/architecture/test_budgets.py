@@ -41,14 +41,24 @@ def server_rooms() -> list[str]:
     return sorted({str(path.relative_to(server).parts[0]) for path in server.glob("*/*.py")})
 
 
-def offload_calls() -> list[str]:
-    """Calls that say where a stretch of work runs."""
+def _calls(*names: str) -> list[str]:
     return [
         f"{path.relative_to(GENERATOR)}:{node.lineno}"
         for path, tree in trees().items()
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and getattr(node.func, "id", getattr(node.func, "attr", "")) in {"apart", "apart_if"}
+        if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in names
+    ]
+
+
+def offload_calls() -> list[str]:
+    """Calls that say where a stretch of work runs."""
+    return _calls("apart", "apart_if")
+
+
+def weighed_calls() -> list[str]:
+    """Calls that say how heavy a piece of work is, and leave to ``http.steps`` where it runs."""
+    return [
+        p for p in _calls("compute", "work") if p.startswith(("apimachinery/server", "apimachinery/access"))
     ]
 
 
@@ -120,6 +130,7 @@ COUNTS: dict[str, Callable[[], list[Any]]] = {
     for count in (
         server_rooms,
         offload_calls,
+        weighed_calls,
         files_that_offload,
         asks_for_family,
         attributes_set_late,

@@ -12,6 +12,8 @@ from typing import Any, cast
 
 import pytest
 
+from apimachinery.http.messages import Response
+from apimachinery.http.steps import Asking, Wait, Work
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.answer.view import JsonView, ListMeta, Selection, Trigger, View, encode, labels_of
 from apimachinery.server.read.listing import ENTRY_BYTES, JoinedBodies, list_records, read_record
@@ -42,6 +44,24 @@ def value(name: str, labels: dict[str, str] | None = None, **data: str) -> Value
     return Value.cut(encode({"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata, "data": data}))
 
 
+async def drive(steps: Asking[Response]) -> Response:
+    """Answers what a read asks for; everything is computed here."""
+    answer: Any = None
+    fault: Exception | None = None
+    while True:
+        try:
+            effect = steps.send(answer) if fault is None else steps.throw(fault)
+        except StopIteration as end:
+            shown: Response = end.value
+            return shown
+        answer = fault = None
+        assert isinstance(effect, Wait | Work)
+        try:
+            answer = await effect.call() if isinstance(effect, Wait) else effect.call()
+        except Exception as error:
+            fault = error
+
+
 class World:
     """A storage with its cache, and the two ways to read it."""
 
@@ -70,7 +90,7 @@ class World:
         self, selection: Selection | None = None, scope: str = SCOPE, **query: object
     ) -> dict[str, Any]:
         options = read_list_options({k: [str(v)] for k, v in query.items()})
-        response = await list_records(self.cache, scope, options, VIEW, selection, self.bodies)
+        response = await drive(list_records(self.cache, scope, options, VIEW, selection, self.bodies))
         body = response.body
         answer: dict[str, Any] = json.loads(b"".join(body) if isinstance(body, tuple) else body)
         return answer

@@ -7,8 +7,9 @@ from typing import Any
 
 from tests.server.test_api import CM, ask, serve
 
+from apimachinery.http.steps import Waiting, wait_for
 from apimachinery.meta.errors import bad_request
-from apimachinery.server.admission.interface import Operation, Plugin, Waiting, wait_for
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.order import InOrder
 from apimachinery.server.api import Api
 

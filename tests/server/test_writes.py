@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.server.test_api import serve
 
+from apimachinery.http.steps import HEAVY, AtOnce, Wait, Waiting
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.admission.interface import HEAVY, AtOnce, Operation, Plugin, Wait, Waiting
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.order import InOrder
 from apimachinery.server.api import Api
 from apimachinery.server.catalog.served import Served

@@ -10,6 +10,7 @@ from apimachinery.server.answer.view import JsonView, Selection, decode, encode,
 from apimachinery.server.backend import Backend
 from apimachinery.server.read.listing import list_records, read_record
 from apimachinery.server.request.list_options import read_list_options
+from apimachinery.server.write.driver import Driver
 from apimachinery.storage.interface import REVISION_MARK, KeyExists, Value
 
 PREFIX = "/core/configmaps/"
@@ -48,7 +49,8 @@ class ToyApi:
             selection = Selection(wanted, lambda record: labels_of(record).get(key) == value)
         if options.watch:
             return self.backend.watches.start(self.cache, scope, options, self.view, selection)
-        return await list_records(self.cache, scope, options, self.view, selection, self.backend.bodies)
+        listed = list_records(self.cache, scope, options, self.view, selection, self.backend.bodies)
+        return await Driver(self.backend.storage, self.backend.cache).run(listed)
 
     async def one(self, request: Request, key: str) -> Response:
         record = read_record(

@@ -53,7 +53,7 @@ from apimachinery.access.held_rules import (
 from apimachinery.access.malformed import report
 from apimachinery.access.rbac_rules import Rule, read_rules
 from apimachinery.http.messages import User
-from apimachinery.http.workers import apart
+from apimachinery.http.steps import LONG, compute
 from apimachinery.storage.interface import Event
 from apimachinery.storage.watch_cache import WatchCache
 
@@ -207,7 +207,7 @@ class Rbac:
             verdict = self.decide(attributes)
             if verdict is not None:
                 return verdict
-            return await apart(self._judge, attributes)
+            return await compute(LONG, self._judge, attributes)
 
     def settle(self, attributes: Attributes) -> Verdict:
         """The verdict here and now, on any thread, whatever it takes."""

@@ -29,7 +29,7 @@ from apimachinery.http.messages import (
     StreamResponse,
     UpgradeResponse,
 )
-from apimachinery.http.workers import ASKING, apart_if
+from apimachinery.http.steps import ASKS, compute
 from apimachinery.meta.errors import ApiError
 from apimachinery.metrics import TEXT, Metrics, exposition
 from apimachinery.server.answer.pretty import prettied, wants_pretty
@@ -256,7 +256,7 @@ class App:
         """What is next to the API: how the server is, and what it does."""
         if request.path == "/metrics":
             # Not among the long work of requests, of which there may be much just when this is asked for.
-            shown = await apart_if(ASKING, exposition, self._metrics.current())
+            shown = await compute(ASKS, exposition, self._metrics.current())
             return Response(200, shown.encode(), TEXT)
         if request.path.startswith("/debug/") and self._debug is not None:
             return await self._debug.answer(request)

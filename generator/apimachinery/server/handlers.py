@@ -22,7 +22,8 @@ from apimachinery.http.messages import (
     StreamResponse,
     UpgradeResponse,
 )
-from apimachinery.http.workers import TooCostly, apart, apart_if
+from apimachinery.http.steps import LIGHT, LONG, compute
+from apimachinery.http.workers import TooCostly
 from apimachinery.meta.asked import Area, Route, route_of
 from apimachinery.meta.errors import ApiError, bad_request, method_not_allowed, no_such_resource
 from apimachinery.server.aggregation.aggregator import Aggregator
@@ -127,7 +128,7 @@ class Handlers:
             answer = await self._answer(request)
         except ApiError as error:
             # A fault for each of many items is a long answer.
-            answer = await apart_if(request.large, failure, request, self._codecs, error)
+            answer = await compute(LONG if request.large else LIGHT, failure, request, self._codecs, error)
         except Crowded:
             answer = failure(request, self._codecs, _TOO_MANY)
         except TooCostly:
@@ -223,7 +224,7 @@ class Handlers:
         if not verb:
             return NOT_FOUND
         if request.has_long_query:
-            await apart(lambda: request.query)
+            await compute(LONG, lambda: request.query)
         shown = verb
         if verb == "patch" and request.headers.get("content-type", "").startswith("application/apply-patch"):
             shown = "apply"
@@ -231,7 +232,7 @@ class Handlers:
         counted = served.counted.get(place)
         if counted is None:
             if served.heavy:
-                await apart(served.warm)
+                await compute(LONG, served.warm)
             counted = served.counted[place] = self._counted(shown, route, served)
         request.counted = counted
         if served.warnings:

@@ -16,12 +16,12 @@ from apimachinery.http.messages import (
     StreamResponse,
     UpgradeResponse,
 )
-from apimachinery.http.workers import ASKING, apart, apart_if, weigh
+from apimachinery.http.steps import ASKS, HEAVY, LIGHT, LONG, Wait, compute, work
+from apimachinery.http.workers import weigh
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.asked import FORWARDED, Route
 from apimachinery.meta.errors import ApiError, method_not_allowed, not_found, verb_not_supported
-from apimachinery.server.admission.interface import HEAVY, Wait
-from apimachinery.server.answer.view import ListMeta, View
+from apimachinery.server.answer.view import ListMeta, Selection, View
 from apimachinery.server.answer.views import asked_view, view_of
 from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.served import Served, name_of
@@ -30,21 +30,22 @@ from apimachinery.server.read.components import COMPONENTS, component_records
 from apimachinery.server.read.listing import (
     JoinedBodies,
     Page,
-    is_long,
     list_page,
     list_records,
     read_record,
     show_page,
     size_of,
+    weight_of,
 )
 from apimachinery.server.read.selection import read_selectors, selection_of
 from apimachinery.server.read.watch import Watches, check_version
 from apimachinery.server.request.bodies import hold_body, note_object, note_patch, read_sent
 from apimachinery.server.request.codecs import JSON, Codecs, whole
 from apimachinery.server.request.delete_bodies import read_delete_body
-from apimachinery.server.request.list_options import check_list_options, read_list_options
+from apimachinery.server.request.list_options import ListOptions, check_list_options, read_list_options
 from apimachinery.server.request.negotiation import (
     PLAIN,
+    Form,
     check_streamed,
     negotiate,
 )
@@ -101,6 +102,7 @@ class Verbs:
     ) -> None:
         self._cache, self._watches, self._bodies = reads.cache, reads.watches, reads.bodies
         self._writer, self._deleter = writes.writer, writes.deleter
+        self._driver = writes.writer.driver
         self._codecs = codecs
         self._is_kind = is_kind
         self._virtual = virtual
@@ -114,26 +116,25 @@ class Verbs:
         }
         self._figures = figures
 
-    async def act(self, verb: str, request: Request, route: Route, served: Served) -> Answer:
-        """Answers a verb that the resource serves. Raises ApiError."""
+    def act(self, verb: str, request: Request, route: Route, served: Served) -> Coroutine[Any, Any, Answer]:
+        """Answers a verb that the resource serves. Raises ApiError, also before anything is awaited."""
         if route.subresource == "scale":
-            return await self._run(request, self._scale(verb, request, route, served))
+            return self._run(request, self._scale(verb, request, route, served))
         if not served.group and route.subresource in FORWARDED:
-            return await self._virtual.forward(request, route, served)
-        match verb:
-            case "get":
-                return await self._get(request, route, served)
-            case "list" | "watch":
-                return await self._list(request, route, served, watch=verb == "watch")
+            return self._virtual.forward(request, route, served)
+        if verb == "get":
+            return self._get(request, route, served)
+        if verb in ("list", "watch"):
+            return self._driver.run(self._list(request, route, served, watch=verb == "watch"))
         steps = self._writes.get(verb)
         if steps is None:
             raise method_not_allowed()
-        return await self._run(request, steps(request, route, served))
+        return self._run(request, steps(request, route, served))
 
     def _run(self, request: Request, steps: Steps[Answer]) -> Coroutine[Any, Any, Answer]:
         if request.body:
             hold_body(request)
-        return self._writer.driver.run(steps, large=request.large)
+        return self._driver.run(steps, large=request.large)
 
     async def _get(self, request: Request, route: Route, served: Served) -> Answer:
         view = asked_view(request, served, self._codecs, of_list=False)
@@ -149,57 +150,65 @@ class Verbs:
         if record is None:
             raise not_found(served.hooks.called or served.plural, served.group, route.name)
         if served.asks:
-            body = await apart_if(ASKING, view.object, record)
+            body = await compute(ASKS, view.object, record)
         elif (size := len(record.value)) > view.quick_bytes or size > LARGE_BYTES:
             weigh(size)
-            body = await apart(view.object, record)
+            body = await compute(LONG, view.object, record)
         else:
             body = view.object(record)
         return Response(200, body, view.content_type)
 
-    async def _list(self, request: Request, route: Route, served: Served, *, watch: bool) -> Answer:
-        large = request.large
-        form = PLAIN
-        if (accept := request.headers.get("accept", "")) and accept != JSON.media_type:
-            # Refused before options are.
-            form = await apart_if(
-                large, negotiate, accept, self._codecs, has_messages=served.family.has_messages
-            )
-        options = read_list_options(request.query, watch=watch)
-        selectors = await apart_if(large, read_selectors, request)
-        check_list_options(options)
-        selection, scope = await apart_if(large, selection_of, selectors, route, served)
+    def _list(self, request: Request, route: Route, served: Served, *, watch: bool) -> Steps[Answer]:
+        weight = LONG if request.large else LIGHT
+        form, options, selection, scope = yield from work(
+            weight, self._read_list, request, route, served, watch
+        )
         if served.named == COMPONENTS:
             if options.watch:
                 raise verb_not_supported("watch", served.plural, served.group)
             view = asked_view(request, served, self._codecs, of_list=True)
-            made = [each for each in await self._components(served) if each.key.startswith(scope)]
-            chosen = [each for each in made if selection is None or selection.matches(each)]
+            records: list[Record] = yield Wait(partial(self._components, served))
+            chosen = [
+                each
+                for each in records
+                if each.key.startswith(scope) and (selection is None or selection.matches(each))
+            ]
             # A limit has no meaning: there is nothing to go on from.
             return show_page(Page(chosen, ListMeta(0), 0, None), view)
         cache = self._cache.resource(served.prefix)
         if not options.watch or options.resource_version in ("", "0") or options.send_initial_events:
             self._cache.check_readable(scope)
         try:
-            view = await apart_if(large, asked_view, request, served, self._codecs, of_list=not options.watch)
+            shown = partial(asked_view, request, served, self._codecs, of_list=not options.watch)
+            view = yield from work(weight, shown)
         except ApiError:
             # What storage refuses is noticed first.
             if options.watch:
                 check_version(options)
             else:
-                await list_page(cache, scope, options, selection)
+                yield from list_page(cache, scope, options, selection)
             raise
         if options.watch:
-            answer: Answer = self._watches.start(
+            answer = self._watches.start(
                 cache, scope, options, view, selection, self._figures.watched(served.named), served.asks
             )
-            check_streamed(
-                form
-            )  # A version that is none is noticed first; what is never sent leaves nothing.
-        else:
-            prepare = served.prepare if served.asks else None
-            answer = await list_records(cache, scope, options, view, selection, self._bodies, prepare)
-        return answer
+            # A version that is none is noticed first; what is never sent leaves nothing.
+            check_streamed(form)
+            return answer
+        prepare = served.prepare if served.asks else None
+        return (yield from list_records(cache, scope, options, view, selection, self._bodies, prepare))
+
+    def _read_list(
+        self, request: Request, route: Route, served: Served, watch: bool
+    ) -> tuple[Form, ListOptions, Selection | None, str]:
+        form = PLAIN
+        if (accept := request.headers.get("accept", "")) and accept != JSON.media_type:
+            # Refused before options are.
+            form = negotiate(accept, self._codecs, has_messages=served.family.has_messages)
+        options = read_list_options(request.query, watch=watch)
+        selectors = read_selectors(request)
+        check_list_options(options)
+        return form, options, *selection_of(selectors, route, served)
 
     def _components(self, served: Served) -> Coroutine[Any, Any, list[Record]]:
         return component_records(served.prefix, lambda: self._cache.storage.trouble)
@@ -317,7 +326,7 @@ class Verbs:
         cache = self._cache.resource(served.prefix)
         # One list decides what is deleted and what is shown: a page, a selection and a continue token hold for both.
         prepare = served.prepare if served.asks else None
-        page: Page = yield Wait(partial(list_page, cache, scope, list_options, selection, prepare))
+        page = yield from list_page(cache, scope, list_options, selection, prepare)
         write_options = WriteOptions(dry_run=options.dry_run)
         targets = (
             WriteTarget.asked(request, served, *name_of(record.key, served), write_options)
@@ -326,7 +335,7 @@ class Verbs:
         yield Wait(
             partial(self._deleter.delete_all, targets, options, passes_over=_is_gone, of_collection=True)
         )
-        if is_long(page.records, size_of(page.records), view):
+        if weight_of(page.records, size_of(page.records), view):
             yield HEAVY
         return show_page(page, view)
 

@@ -9,46 +9,13 @@ it then starts again with the newest object, plugins included.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol
 
 from apimachinery.http.messages import User
+from apimachinery.http.steps import Asking, Waiting
 from apimachinery.server.request.options import DeleteOptions
 from apimachinery.server.request.target import WriteTarget
-
-_R = TypeVar("_R")
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Answered with what the awaitable that ``call`` makes answers. It is made on the event loop."""
-
-    call: Callable[[], Awaitable[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class AtOnce:
-    """All steps are run at the same time. Answered with their answers, in order; of several that raise, the first in
-    order counts, and whatever has not ended by then is dropped."""
-
-    steps: Sequence[Asking[Any]]
-
-
-class Heavy:
-    """What follows, to the end, takes long to compute: it must not hold up others. Answered with None."""
-
-
-HEAVY: Final = Heavy()
-Asking: TypeAlias = Generator[Wait | AtOnce | Heavy, Any, _R]
-"""Steps that may have to wait; their answer is that of the generator."""
-Waiting: TypeAlias = Asking[None] | None
-"""What a plugin returns: None where it is done."""
-
-
-def wait_for(call: Callable[[], Awaitable[Any]]) -> Asking[None]:
-    """Waits for one call."""
-    yield Wait(call)
 
 
 @dataclass(slots=True)

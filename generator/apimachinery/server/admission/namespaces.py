@@ -9,8 +9,9 @@ from functools import partial
 
 import msgspec
 
+from apimachinery.http.steps import Waiting, wait_for
 from apimachinery.meta.errors import ApiError, Cause, forbidden, not_found
-from apimachinery.server.admission.interface import Operation, Plugin, Waiting, wait_for
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.storage.interface import Record
 from apimachinery.storage.watch_cache import WatchCache
 

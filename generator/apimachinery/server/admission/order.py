@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from time import perf_counter
 
-from apimachinery.server.admission.interface import Asking, Operation, Plugin, Waiting
+from apimachinery.http.steps import Asking, Waiting
+from apimachinery.server.admission.interface import Operation, Plugin
 
 Step = Callable[[Operation], Waiting]
 Observe = Callable[[str, bool, bool, float], None]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from apimachinery.http.messages import LARGE_BYTES, Request, Response
-from apimachinery.http.workers import apart_if
+from apimachinery.http.messages import Request, Response
+from apimachinery.http.steps import compute
 from apimachinery.wire.json import indented
 
 _TOOLS = ("curl", "Wget", "Mozilla/5.0")
@@ -30,5 +30,5 @@ async def prettied(request: Request, response: Response) -> Response:
         return response
     body = response.body if isinstance(response.body, bytes) else b"".join(response.body)
     if body:
-        response.body = await apart_if(len(body) > LARGE_BYTES, indented, body)
+        response.body = await compute(len(body), indented, body)
     return response

@@ -19,7 +19,7 @@ import msgspec
 
 from apimachinery.crd import HeldNames, decide_names, structure_condition
 from apimachinery.http.messages import LARGE_BYTES
-from apimachinery.http.workers import apart_if
+from apimachinery.http.steps import compute
 from apimachinery.kinds.builtin_hooks import CLEANUP
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError
@@ -138,16 +138,16 @@ class Definitions(Controller):
             self._withdraw(name)
             self._recheck_conflicts(name)
             return None
-        large = len(record.value) > LARGE_BYTES
-        crd = await apart_if(large, self._served.read, record)
+        weight = len(record.value)
+        crd = await compute(weight, self._served.read, record)
         if not self._writes:
-            await self._offer(name, crd, large)
+            await self._offer(name, crd, weight)
             return None
         if "deletionTimestamp" in crd["metadata"]:
-            await self._offer(name, crd, large)
+            await self._offer(name, crd, weight)
             return await self._clean_up(name, record, crd)
         if not await self._accept(record, crd):
-            await self._offer(name, crd, large)
+            await self._offer(name, crd, weight)
         return None
 
     async def _accept(self, record: Record, crd: Json) -> bool:
@@ -161,7 +161,7 @@ class Definitions(Controller):
             crd,
             self._names.resources_of_others(record.key, group),
             self._names.kinds_of_others(record.key, group),
-            None if checked else await apart_if(len(record.value) > LARGE_BYTES, structure_condition, crd),
+            None if checked else await compute(len(record.value), structure_condition, crd),
         )
         conditions = [dict(c) for c in status.get("conditions") or []]
         for wanted in accepted.conditions:
@@ -179,10 +179,14 @@ class Definitions(Controller):
         target = WriteTarget(
             self._served, "", crd["metadata"]["name"], WriteOptions(manager="kube-apiserver")
         )
-        large = len(record.value) > LARGE_BYTES
-        old = await apart_if(large, self._served.read, record)
-        owned = await apart_if(
-            large, self._served.ownership(subresource).update, old, crd, "kube-apiserver", now=now()
+        old = await compute(len(record.value), self._served.read, record)
+        owned = await compute(
+            len(record.value),
+            self._served.ownership(subresource).update,
+            old,
+            crd,
+            "kube-apiserver",
+            now=now(),
         )
         await self._writer.replace(target, record, owned)
 
@@ -193,7 +197,7 @@ class Definitions(Controller):
             if key.removeprefix(DEFINITIONS) != gone:
                 self.queue.add(key)
 
-    async def _offer(self, name: str, crd: Json, large: bool) -> None:
+    async def _offer(self, name: str, crd: Json, weight: int) -> None:
         """Puts a definition's resources into the catalog."""
         conditions = (crd.get("status") or {}).get("conditions") or []
         if _state(conditions).get("Established") != "True":
@@ -207,9 +211,9 @@ class Definitions(Controller):
         self._specs[name] = state
         # Another server may go on writing by the schema of before for a moment: there nothing counts as fresh.
         fresh_since = NEVER if self.cache.shared else self.cache.revision
-        served = await apart_if(large, served_versions, crd, fresh_since, terminating, self._ask)
+        served = await compute(weight, served_versions, crd, fresh_since, terminating, self._ask)
         for each in served:
-            each.heavy = large
+            each.heavy = weight > LARGE_BYTES
         self._catalog.set_custom(name, served)
         if not first:
             self._watches.end(_prefix(name))

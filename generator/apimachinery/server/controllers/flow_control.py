@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import logging
 
-from apimachinery.http.messages import LARGE_BYTES, Request
-from apimachinery.http.workers import apart_if
+from apimachinery.http.messages import Request
+from apimachinery.http.steps import compute
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.catalog.catalog import Catalog
@@ -88,7 +88,7 @@ class FlowSchemaConditions(Controller):
                 log.warning(text, extra={"key": record.key, "error": str(error)})
 
     async def _tell(self, record: Record, levels: set[str]) -> None:
-        schema: Json = await apart_if(len(record.value) > LARGE_BYTES, decode, record.value)
+        schema: Json = await compute(len(record.value), decode, record.value)
         name = schema["metadata"]["name"]
         wanted = condition(schema["spec"]["priorityLevelConfiguration"]["name"], levels)
         present = [

@@ -16,7 +16,7 @@ from apimachinery.access.bootstrap import (
     wanted_objects,
 )
 from apimachinery.access.malformed import fault_of, report
-from apimachinery.http.workers import apart
+from apimachinery.http.steps import LONG, compute
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError
 from apimachinery.meta.selectors import LabelSelector, SelectorError, selector_of
@@ -86,7 +86,7 @@ class ClusterRoleAggregation(Controller):
 
     async def reconcile(self, key: str) -> None:
         """Writes all that differs. A role that gathers may itself be gathered: its own write makes the next turn."""
-        for name, rules in await apart(_due, self._roles.snapshot(ROLES).records):
+        for name, rules in await compute(LONG, _due, self._roles.snapshot(ROLES).records):
 
             def put(old: Json, rules: list[Json] = rules) -> Json:
                 return {**old, "rules": rules}

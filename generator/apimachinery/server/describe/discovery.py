@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from apimachinery.http.messages import Request, Response
-from apimachinery.http.workers import apart_if
+from apimachinery.http.steps import LIGHT, LONG, compute
 from apimachinery.meta.asked import Area, Route
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.server.catalog.catalog import Catalog
@@ -27,7 +27,7 @@ NOT_FOUND = Response(404, b"404 page not found\n", "text/plain; charset=utf-8")
 
 
 MANY = 100
-"""From so many groups or resources on a document is written apart from the loop."""
+"""From so many groups or resources on a document takes long to write."""
 
 
 class Discovery:
@@ -60,8 +60,8 @@ class Discovery:
             return NOT_FOUND
         if not is_root:
             form = negotiate(accept, codecs, transforms=False)
-        many = len(document.get("groups") or document.get("resources") or ()) > MANY
-        return Response(200, await apart_if(many, whole, form.codec, document), form.codec.media_type)
+        weight = _weight(document.get("groups") or document.get("resources") or ())
+        return Response(200, await compute(weight, whole, form.codec, document), form.codec.media_type)
 
     async def _all_groups(self, request: Request, area: Area, form: Form) -> Response:
         place = (area, form.codec.media_type)
@@ -69,7 +69,7 @@ class Discovery:
         if made is None:
             generation = self._generation
             document = self._aggregated(area)
-            made = await apart_if(len(document["items"]) > MANY, _tagged, form.codec, document)
+            made = await compute(_weight(document["items"]), _tagged, form.codec, document)
             if generation == self._generation:
                 self._made[place] = made
         etag, data = made
@@ -148,6 +148,10 @@ class Discovery:
             "resources": [_discovered(resource) for resource in resources],
             "freshness": "Current",
         }
+
+
+def _weight(listed: Sequence[Any]) -> int:
+    return LONG if len(listed) > MANY else LIGHT
 
 
 def _tagged(codec: Codec, document: dict[str, Any]) -> tuple[str, bytes]:

@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any
 
 from apimachinery.http.messages import Request, Response
-from apimachinery.http.workers import apart
+from apimachinery.http.steps import LONG, compute
 from apimachinery.meta.asked import Area, Route
 from apimachinery.meta.json import Json
 from apimachinery.server.catalog.catalog import Catalog, ServedGroup
@@ -116,7 +116,7 @@ class OpenApi:
                 for name in self._made.keys() - roots:
                     del self._made[name]
                     self._forms.drop(name)
-            return await apart(self._described, request, route)
+            return await compute(LONG, self._described, request, route)
 
     def _described(self, request: Request, route: Route) -> Response:
         if route.area is Area.OPENAPI_V2:

@@ -14,7 +14,7 @@ from time import perf_counter
 from apimachinery.access.authorization import MASTERS, Attributes
 from apimachinery.http.messages import LARGE_BYTES, Request, User
 from apimachinery.http.remembered import Remembered
-from apimachinery.http.workers import apart
+from apimachinery.http.steps import LONG, compute
 from apimachinery.metrics import Metrics
 from apimachinery.server.fairness.facts import GROUP
 from apimachinery.server.fairness.figures import FairnessMetrics, Lane
@@ -133,7 +133,7 @@ class Fairness:
         """A schema that takes long to read, apart from the loop; only if none came after it meanwhile."""
         name = read_name(value)
         self._newest[name] = value
-        schema = await apart(lambda: read_schema(decode(value)))
+        schema = await compute(LONG, lambda: read_schema(decode(value)))
         if self._newest.get(name) is value:
             del self._newest[name]
             self._stored[name] = schema

@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping
 from types import FrameType
 
 from apimachinery.http.messages import Request, Response
-from apimachinery.http.workers import apart
+from apimachinery.http.steps import LONG, compute
 
 TEXT = "text/plain; charset=utf-8"
 PERIOD_SECONDS = 0.005
@@ -58,7 +58,7 @@ class Debug:
             case "/debug/pprof/goroutine":
                 return Response(200, _waiting().encode(), TEXT)
             case "/debug/pprof/heap":
-                return Response(200, (await apart(_heap)).encode(), TEXT)
+                return Response(200, (await compute(LONG, _heap)).encode(), TEXT)
             case "/debug/flags/v":
                 return _set_level(request)
         page = self._pages.get(request.path)

@@ -21,11 +21,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 from apimachinery.http.governor import Governor, Holding
 from apimachinery.http.messages import Request, Response
-from apimachinery.http.workers import ASKING, MANY_RECORDS, apart_if, weigh
+from apimachinery.http.steps import ASKS, LIGHT, LONG, Asking, Wait, work
+from apimachinery.http.workers import MANY_RECORDS, weigh
 from apimachinery.meta.errors import ApiError, Cause
 from apimachinery.server.answer.view import ListMeta, Selection, View
 from apimachinery.server.request.continue_token import (
@@ -160,19 +162,19 @@ class Page:
     span: tuple[int, int] | None
 
 
-async def list_page(
+def list_page(
     cache: ResourceCache,
     scope: str,
     options: ListOptions,
     selection: Selection | None = None,
     prepare: Prepare | None = None,
-) -> Page:
+) -> Asking[Page]:
     """The records of ``scope`` that a LIST or a DELETE of a collection is about. ``prepare`` is there where somebody
     else converts them. Raises ApiError 400, 410, 500, 504."""
-    start = await _start(cache, scope, options)
+    start = yield from _start(cache, scope, options)
     snapshot = start.snapshot
     if prepare is not None and selection is not None:
-        await apart_if(ASKING, prepare, snapshot.records)
+        yield from work(ASKS, prepare, snapshot.records)
     records: Sequence[Record] = snapshot.records
     rest, span = 0, None
     low = snapshot.records.first_at(start.first_key) if start.first_key else 0
@@ -186,16 +188,15 @@ async def list_page(
         chosen: Sequence[Record] = snapshot.records.part(low, high) if low or rest else records
         span = (low, high)
     else:
-        chosen, last = await apart_if(
-            len(records) > MANY_RECORDS, _choose, records, low, start.limit, selection
-        )
+        weight = LONG if len(records) > MANY_RECORDS else LIGHT
+        chosen, last = yield from work(weight, _choose, records, low, start.limit, selection)
     if prepare is not None:
-        await apart_if(ASKING, prepare, chosen)
+        yield from work(ASKS, prepare, chosen)
     token = encode_continue(scope, last, snapshot.revision) if last else ""
     return Page(chosen, ListMeta(snapshot.revision, token, rest or None), snapshot.stamp, span)
 
 
-async def list_records(
+def list_records(
     cache: ResourceCache,
     scope: str,
     options: ListOptions,
@@ -203,13 +204,13 @@ async def list_records(
     selection: Selection | None = None,
     bodies: JoinedBodies | None = None,
     prepare: Prepare | None = None,
-) -> Response:
+) -> Asking[Response]:
     """The answer to a LIST of ``scope``. Raises ApiError 400, 410, 500, 504."""
-    page = await list_page(cache, scope, options, selection, prepare)
+    page = yield from list_page(cache, scope, options, selection, prepare)
     if bodies is None or page.span is None:
         weigh(size := size_of(page.records))
         holding = bodies.holding(size) if bodies is not None else None
-        response = await apart_if(is_long(page.records, size, view), show_page, page, view)
+        response = yield from work(weight_of(page.records, size, view), show_page, page, view)
         response.holding = holding
         return response
     shown = (cache.prefix, scope, view.key, *page.span)
@@ -217,15 +218,16 @@ async def list_records(
     if joined is None:
         weigh(size := size_of(page.records))
         holding = bodies.holding(size)
-        items = await apart_if(is_long(page.records, size, view), view.join, page.records)
+        items = yield from work(weight_of(page.records, size, view), view.join, page.records)
         if holding is not None:
             holding.set(len(items))
         joined = bodies.keep(shown, page.stamp, items, holding)
     items, holding = joined
-    slow = not view.lists_quickly and len(items) > view.quick_bytes
-    body = await apart_if(slow, view.list, page.meta, items)
-    if not view.lists_quickly:
-        holding = bodies.holding(sum(map(len, body)))
+    if view.lists_quickly:
+        return Response(200, view.list(page.meta, items), view.content_type, holding=holding)
+    weight = LONG if len(items) > view.quick_bytes else LIGHT
+    body = yield from work(weight, view.list, page.meta, items)
+    holding = bodies.holding(sum(map(len, body)))
     return Response(200, body, view.content_type, holding=holding)
 
 
@@ -234,9 +236,9 @@ def size_of(records: Sequence[Record]) -> int:
     return sum([len(record.value) for record in records])
 
 
-def is_long(records: Sequence[Record], size: int, view: View) -> bool:
-    """Whether a list of these is made apart from the loop: many of them, or many bytes."""
-    return len(records) > MANY_RECORDS or size > view.quick_bytes
+def weight_of(records: Sequence[Record], size: int, view: View) -> int:
+    """How heavy it is to make a list of these: ``LONG`` for many of them, or many bytes."""
+    return LONG if len(records) > MANY_RECORDS or size > view.quick_bytes else LIGHT
 
 
 def show_page(page: Page, view: View) -> Response:
@@ -244,9 +246,9 @@ def show_page(page: Page, view: View) -> Response:
     return Response(200, view.list(page.meta, view.join(page.records)), view.content_type)
 
 
-async def _start(cache: ResourceCache, scope: str, options: ListOptions) -> _Start:
+def _start(cache: ResourceCache, scope: str, options: ListOptions) -> Asking[_Start]:
     if options.continue_token:
-        return await _continued(cache, scope, options)
+        return (yield from _continued(cache, scope, options))
     if not options.resource_version:
         return _Start(cache.snapshot(scope), "", options.limit)
     try:
@@ -260,13 +262,13 @@ async def _start(cache: ResourceCache, scope: str, options: ListOptions) -> _Sta
     # A limit does not make a list of one object, which its name chose, an exact one.
     if options.match == EXACT or (options.limit and not options.match and scope.endswith("/")):
         try:
-            return _Start(await cache.snapshot_at(scope, revision), "", options.limit)
+            return _Start((yield Wait(partial(cache.snapshot_at, scope, revision))), "", options.limit)
         except Compacted:
             raise expired("The resourceVersion for the provided list is too old.") from None
     return _Start(cache.snapshot(scope), "", options.limit)
 
 
-async def _continued(cache: ResourceCache, scope: str, options: ListOptions) -> _Start:
+def _continued(cache: ResourceCache, scope: str, options: ListOptions) -> Asking[_Start]:
     try:
         first_key, revision = decode_continue(scope, options.continue_token)
     except BadToken as fault:
@@ -281,7 +283,7 @@ async def _continued(cache: ResourceCache, scope: str, options: ListOptions) -> 
     if revision > cache.revision:
         raise too_large(revision, cache.revision)
     try:
-        return _Start(await cache.snapshot_at(scope, revision), first_key, limit)
+        return _Start((yield Wait(partial(cache.snapshot_at, scope, revision))), first_key, limit)
     except Compacted:
         error = expired(
             "The provided continue parameter is too old to display a consistent list result. You can start "

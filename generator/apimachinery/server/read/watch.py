@@ -33,7 +33,7 @@ from dataclasses import dataclass, field
 
 from apimachinery.http.governor import SMALL_BYTES, Account, Governor
 from apimachinery.http.messages import QUICK_BYTES, StreamResponse
-from apimachinery.http.workers import ASKING, apart_if
+from apimachinery.http.steps import ASKS, LIGHT, compute
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.answer.failures import storage_failure
 from apimachinery.server.answer.view import JsonView, Selection, View, at_revision
@@ -222,8 +222,13 @@ def encode_event(event: Event, view: View, kind: str, first: bool) -> bytes:
 
 
 def _takes_long(view: View, size: int) -> bool:
-    """Whether objects of so many bytes are encoded apart from the loop: stored bytes are only copied."""
+    """Whether objects of so many bytes take long to encode: stored bytes are only copied."""
     return size > view.quick_bytes and not isinstance(view, JsonView)
+
+
+def _weight(view: View, size: int, asks: bool) -> int:
+    """How heavy it is to encode so many bytes. What takes long does not wait for the heavy work of others."""
+    return ASKS if asks or _takes_long(view, size) else LIGHT
 
 
 @dataclass(slots=True)
@@ -365,7 +370,7 @@ class Feed:
                     Forms(self._converting[0]),
                     [*self._groups.values()],
                 )
-                kinds = await apart_if(ASKING, _judged, event, forms, groups)
+                kinds = await compute(ASKS, _judged, event, forms, groups)
                 self._push(
                     forms,
                     [
@@ -483,7 +488,6 @@ class Watches:
         seen: Seen | None,
         asks: bool,
     ) -> AsyncIterator[bytes]:
-        where = ASKING if asks else 0
         # Nothing is registered before the first item is asked for: a stream never begun leaves nothing.
         if self._ending:
             return
@@ -503,10 +507,8 @@ class Watches:
                 while (recent := cache.recent_events(scope, revision)) is None:
                     # Too old for the cache: a page at a time from the log, until what is left is in the cache.
                     older, revision = await cache.older_events(scope, revision, RESUMED_STEP)
-                    at = where or ASKING * _takes_long(
-                        view, sum([len(event.record.value) for event in older])
-                    )
-                    if piece := await apart_if(at, _encoded, older, view, selection, fresh, seen):
+                    weight = _weight(view, _size(older), asks)
+                    if piece := await compute(weight, _encoded, older, view, selection, fresh, seen):
                         fresh = False
                         yield piece
                 past = recent
@@ -532,15 +534,15 @@ class Watches:
         timers = _Timers(watcher, options, mark)
         try:
             if wants_state:
-                async for piece in _added(snapshot.records, view, selection, watcher, seen, where):
+                async for piece in _added(snapshot.records, view, selection, watcher, seen, asks):
                     yield piece
                 if options.allow_bookmarks:
                     yield view.bookmark(snapshot.revision, INITIAL_END, watcher.fresh)
                     watcher.fresh = False
             for low in range(0, len(past), RESUMED_STEP):
                 step = past[low : low + RESUMED_STEP]
-                at = where or ASKING * _takes_long(view, sum([len(event.record.value) for event in step]))
-                if piece := await apart_if(at, _encoded, step, view, selection, watcher.fresh, seen):
+                weight = _weight(view, _size(step), asks)
+                if piece := await compute(weight, _encoded, step, view, selection, watcher.fresh, seen):
                     watcher.fresh = False
                     yield piece
                 await asyncio.sleep(0)
@@ -568,17 +570,16 @@ async def _added(
     selection: Selection | None,
     watcher: Watcher,
     seen: Seen | None,
-    where: int = 0,
+    asks: bool,
 ) -> AsyncIterator[bytes]:
     """An ADDED event for each record of the first state, some at a time, and never many bytes."""
     piece: list[bytes] = []
     size = 0
     for number, record in enumerate(records, 1):
-        event = (
-            await apart_if(ASKING, _added_event, record, view, selection, watcher.fresh)
-            if where or _takes_long(view, len(record.value))
-            else _added_event(record, view, selection, watcher.fresh)
-        )
+        if weight := _weight(view, len(record.value), asks):
+            event = await compute(weight, _added_event, record, view, selection, watcher.fresh)
+        else:
+            event = _added_event(record, view, selection, watcher.fresh)
         if event is not None:
             piece.append(event)
             watcher.fresh = False
@@ -596,6 +597,10 @@ async def _added(
 
 def _added_event(record: Record, view: View, selection: Selection | None, fresh: bool) -> bytes | None:
     return view.event("ADDED", record, fresh) if selection is None or selection.matches(record) else None
+
+
+def _size(events: Sequence[Event]) -> int:
+    return sum([len(event.record.value) for event in events])
 
 
 def _encoded(

@@ -15,8 +15,8 @@ from typing import Any
 
 from apimachinery.http.messages import Request, Response
 from apimachinery.http.protocol import ConnectionLimits, Connections
+from apimachinery.http.steps import ASKS, compute
 from apimachinery.http.tls import HANDSHAKE_SECONDS
-from apimachinery.http.workers import ASKING, apart_if
 from apimachinery.wire.json import DecodeFault, decode, encode
 
 log = logging.getLogger("kubewright.webhook")
@@ -59,7 +59,7 @@ class ReviewApplication:
         except (DecodeFault, KeyError, TypeError):
             return _plain(400, "this is no AdmissionReview or ConversionReview")
         try:
-            response = await apart_if(ASKING, function, asked)
+            response = await compute(ASKS, function, asked)
         except Exception:
             log.exception("a review could not be answered", extra={"path": request.path})
             return _plain(500, "the review could not be answered: see the log")

@@ -20,6 +20,7 @@ from apimachinery.http.messages import (
     StreamResponse,
     UpgradeResponse,
 )
+from apimachinery.http.steps import HEAVY, Wait
 from apimachinery.http.workers import MANY_RECORDS
 from apimachinery.kinds.gates import enabled
 from apimachinery.kinds.hooks import Json
@@ -33,7 +34,7 @@ from apimachinery.meta.errors import (
     not_found,
 )
 from apimachinery.meta.field_errors import invalid
-from apimachinery.server.admission.interface import HEAVY, Operation, Wait
+from apimachinery.server.admission.interface import Operation
 from apimachinery.server.answer.views import asked_view
 from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.served import Served

@@ -1,14 +1,14 @@
-"""Runs the steps of requests: the one file that says where a stretch of a write runs, and what it weighs.
+"""Runs the steps of requests: says what a stretch of them weighs; ``http.steps`` says where so much runs.
 
-A stretch is the code between two effects (``effects``). It runs
+A stretch is the code between two effects (``effects``). It is
 
-- on the event loop, where the request and the object are small;
-- on a thread for work, where one of them is large or the stretch says that it is heavy: that saves no time, but the
-  loop answers others meanwhile, and the work ends when the request has cost too much;
-- on a thread for waiting, where a webhook converts the objects of the resource: whoever works with them may block.
+- light, where the request and the object are small;
+- long, where one of them is large or the steps say that what follows is heavy;
+- asking, where a webhook converts the objects of the resource: whoever works with them may block.
 
-What a write weighs only grows while it runs. Stretches get plain values and effects are plain data, so a heavy stretch
-could run in another process by changing ``_next`` alone.
+What a write weighs only grows while it runs. A read stays light: what it computes of much is a ``Work`` of its own,
+since the rest of it touches what the loop alone may touch. Stretches get plain values and effects are plain data, so a
+heavy stretch could run in another process by changing ``_next`` alone.
 
 The driver also does what storing takes besides the storage: what was allocated for an object (``Allocation``) is
 secured right before and kept right after it is stored, and given back when the write fails, however it fails. A dry run
@@ -25,9 +25,8 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 from apimachinery.http.leftovers import held_by
 from apimachinery.http.messages import LARGE_BYTES
-from apimachinery.http.workers import ASKING, apart_if
+from apimachinery.http.steps import ASKS, LIGHT, LONG, AtOnce, Heavy, Wait, Work, compute
 from apimachinery.meta.errors import unreadable
-from apimachinery.server.admission.interface import AtOnce, Heavy, Wait
 from apimachinery.server.request.target import Allocation, WriteTarget
 from apimachinery.server.write.allocating import Allocator
 from apimachinery.server.write.effects import Begin, Create, Current, Delete, Effect, Steps, Update
@@ -41,7 +40,6 @@ from apimachinery.storage.interface import (
 )
 from apimachinery.storage.watch_cache import ResourceCache, WatchCache
 
-LOOP, THREAD = 0, 1
 STORING: Final = (Create, Update, Delete)
 NOTED: Final = (Current, Begin, Heavy)
 _R = TypeVar("_R")
@@ -110,13 +108,20 @@ class Driver:
             raise unreadable(str(fault)) from None
         return self._cache.resource(target.served.prefix).get(target.key)
 
-    def run(self, steps: Steps[_R], *, large: bool = False) -> Coroutine[Any, Any, _R]:
+    async def run(self, steps: Steps[_R], *, large: bool = False) -> _R:
         """Runs steps to their end; ``large`` where they begin with something large. Raises what they raise."""
-        return Course(self, steps, THREAD if large else LOOP).to_end()
+        if large:
+            return await Course(self, steps, LONG).to_end()
+        try:
+            due = steps.send(None)
+        except StopIteration as end:  # most reads need nothing but what is in memory
+            answer: _R = end.value
+            return answer
+        return await Course(self, steps, LIGHT, due).to_end()
 
     async def begin(self, steps: Steps[_R]) -> Course[_R]:
         """Runs steps until they are about to store something, or end. Raises what they raise until then."""
-        course = Course(self, steps, LOOP)
+        course = Course(self, steps, LIGHT)
         await course.to_end(stores=False)
         return course
 
@@ -173,14 +178,15 @@ async def settle(target: WriteTarget | None, *, stored: bool) -> None:
 class Course(Generic[_R]):
     """Steps under way."""
 
-    __slots__ = ("_answer", "_driver", "_due", "_ended", "_fault", "_result", "_steps", "_target", "_where")
+    __slots__ = ("_answer", "_driver", "_due", "_ended", "_fault", "_result", "_steps", "_target", "_weight")
 
-    def __init__(self, driver: Driver, steps: Steps[_R], where: int) -> None:
+    def __init__(self, driver: Driver, steps: Steps[_R], weight: int, due: Effect | None = None) -> None:
+        """``due`` is the effect that the steps have come to already."""
         self._driver = driver
         self._steps = steps
-        self._where = where
+        self._weight = weight
         self._target: WriteTarget | None = None
-        self._due: Effect | None = None
+        self._due = due
         self._ended = False
         self._answer: Any = None
         self._fault: Exception | None = None
@@ -190,7 +196,9 @@ class Course(Generic[_R]):
         """Runs what is left; the answer of the steps. Unless it ``stores`` it stops, without one, where it would."""
         try:
             while not self._ended:
-                effect = self._due or (await self._next() if self._where else self._stretch())
+                effect, self._due = self._due, None
+                if effect is None:
+                    effect = await self._next() if self._weight else self._stretch()
                 if isinstance(effect, NOTED):
                     self._note(effect)
                 elif not stores and isinstance(effect, STORING):
@@ -211,7 +219,7 @@ class Course(Generic[_R]):
 
     async def _next(self) -> Effect | None:
         """Runs a stretch where it is to run."""
-        effect, _ = await apart_if(self._where, self._stretch_of_large)
+        effect, _ = await compute(self._weight, self._stretch_of_large)
         return effect
 
     def _stretch_of_large(self) -> tuple[Effect | None, list[Any]]:
@@ -233,7 +241,7 @@ class Course(Generic[_R]):
     def _note(self, effect: Current | Begin | Heavy) -> None:
         """Meets an effect for which nothing has to be awaited."""
         if isinstance(effect, Heavy):
-            self._where = self._where or THREAD
+            self._weight = self._weight or LONG
             return
         target = effect.target
         if isinstance(effect, Current):
@@ -248,17 +256,18 @@ class Course(Generic[_R]):
                 self._fault = fault
         self._target = target
         if target.served.asks:
-            self._where = ASKING
+            self._weight = ASKS
         elif target.large:
-            self._where = self._where or THREAD
+            self._weight = self._weight or LONG
 
     async def _meet(self, effect: Effect) -> None:
-        self._due = None
         try:
             if isinstance(effect, STORING):
                 self._answer = await self._driver.store(effect)
             elif isinstance(effect, Wait):
                 self._answer = await effect.call()
+            elif isinstance(effect, Work):
+                self._answer = await compute(effect.weight, effect.call)
             elif isinstance(effect, AtOnce):
                 self._answer = await self._at_once(effect)
         except Exception as fault:
@@ -268,7 +277,8 @@ class Course(Generic[_R]):
 
     async def _at_once(self, effect: AtOnce) -> list[Any]:
         waiting = deque(
-            asyncio.ensure_future(Course(self._driver, steps, self._where).to_end()) for steps in effect.steps
+            asyncio.ensure_future(Course(self._driver, steps, self._weight).to_end())
+            for steps in effect.steps
         )
         answers: list[Any] = []
         try:

@@ -22,8 +22,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
+from apimachinery.http.steps import AtOnce, Heavy, Wait, Work
 from apimachinery.kinds.hooks import Json
-from apimachinery.server.admission.interface import AtOnce, Heavy, Wait
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.storage.interface import Record, Value
 
@@ -66,7 +66,7 @@ class Delete(msgspec.Struct):
     marked: bool = False
 
 
-Effect: TypeAlias = Begin | Current | Create | Update | Delete | Wait | AtOnce | Heavy
+Effect: TypeAlias = Begin | Current | Create | Update | Delete | Wait | Work | AtOnce | Heavy
 _R = TypeVar("_R")
 Steps: TypeAlias = Generator[Effect, Any, _R]
 """A write, or a part of one; its answer is that of the generator."""

@@ -17,7 +17,8 @@ from apimachinery.access.authorization import (
 from apimachinery.access.bindings import GROUP, KINDS
 from apimachinery.access.escalation import Escalation
 from apimachinery.http.messages import User
-from apimachinery.server.admission.interface import HEAVY, Asking, Operation, Plugin, Waiting
+from apimachinery.http.steps import HEAVY, Asking, Waiting
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.request.target import WriteTarget
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
+from apimachinery.http.steps import Waiting, wait_for
 from apimachinery.kinds.core.quota_usage import (
     CLAIMS,
     PODS,
@@ -31,7 +32,7 @@ from apimachinery.kinds.core.quota_usage import (
 )
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError, forbidden
-from apimachinery.server.admission.interface import Operation, Plugin, Waiting, wait_for
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.objects import Objects
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.request.options import WriteOptions

@@ -11,11 +11,12 @@ import secrets
 from collections.abc import Iterator
 from functools import partial
 
+from apimachinery.http.steps import Waiting, wait_for
 from apimachinery.kinds.fields import items, lookup
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError, forbidden
 from apimachinery.meta.printing import go_quote
-from apimachinery.server.admission.interface import Operation, Plugin, Waiting, wait_for
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.objects import Objects
 from apimachinery.storage.watch_cache import WatchCache
 

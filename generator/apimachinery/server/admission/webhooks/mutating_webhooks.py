@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from apimachinery.http.messages import LARGE_BYTES
+from apimachinery.http.steps import HEAVY, Asking, Waiting
 from apimachinery.merge import json_patch
 from apimachinery.merge.errors import MergeError
 from apimachinery.merge.json_patch import JsonPatchFailed
 from apimachinery.meta.errors import internal
-from apimachinery.server.admission.interface import HEAVY, Asking, Operation, Plugin, Waiting
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.policies.patching import patch_fault, take
 from apimachinery.server.admission.policies.request_values import at_version
 from apimachinery.server.admission.reinvocation import Reinvocation

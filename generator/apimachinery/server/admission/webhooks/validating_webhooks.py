@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from apimachinery.server.admission.interface import Asking, AtOnce, Operation, Plugin, Waiting
+from apimachinery.http.steps import Asking, AtOnce, Waiting
+from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.webhooks.webhook_configurations import (
     Call,
     Webhooks,

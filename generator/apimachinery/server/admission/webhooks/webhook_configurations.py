@@ -14,8 +14,7 @@ from functools import partial
 from time import perf_counter
 
 from apimachinery.access.control import Access
-from apimachinery.http.messages import LARGE_BYTES
-from apimachinery.http.workers import apart_if
+from apimachinery.http.steps import Asking, Wait, compute
 from apimachinery.kinds.admissionregistration.policy_expressions import (
     BOOL,
     CONDITIONS_BUDGET,
@@ -28,7 +27,7 @@ from apimachinery.kinds.admissionregistration.policy_expressions import (
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError, bad_request, forbidden, internal
 from apimachinery.meta.field_errors import aggregate
-from apimachinery.server.admission.interface import Asking, Operation, Wait
+from apimachinery.server.admission.interface import Operation
 from apimachinery.server.admission.policies.matching import Constraints, NamespaceLabels, is_exempt
 from apimachinery.server.admission.policies.policies import GROUP
 from apimachinery.server.admission.policies.request_values import request_values
@@ -179,8 +178,7 @@ class Webhooks:
 
         async def read(answer: Answer) -> Verdict:
             # Within the call, which holds a place among those that read large answers.
-            large = len(answer.content) > LARGE_BYTES
-            return await apart_if(large, self._verdict, call, review, answer, operation)
+            return await compute(len(answer.content), self._verdict, call, review, answer, operation)
 
         began, code = perf_counter(), 0
         try:
