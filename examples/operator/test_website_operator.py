@@ -11,14 +11,9 @@ from typing import Any
 import pytest
 from website_operator import clean_up, reconcile
 
-from apimachinery.client.config import Config
-from apimachinery.client.reflector import ReflectorOptions
-from apimachinery.client.retry import RetryPolicy
-from apimachinery.controller.controller import Controller
-from apimachinery.controller.election import Election
-from apimachinery.controller.operator import Operator
+from apimachinery.client import Config, ReflectorOptions, RetryPolicy
+from apimachinery.controller import Controller, Election, ExponentialBackoff, Operator
 from apimachinery.meta.errors import ApiError
-from apimachinery.queue.backlog import ExponentialBackoff
 from kubernetes_api.apps_v1 import Deployment
 from kubernetes_api.client import Client
 from kubernetes_api.core_v1 import Service

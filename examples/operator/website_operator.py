@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from apimachinery.controller.controller import Context, Controller
-from apimachinery.controller.election import Election
-from apimachinery.controller.operator import Operator
+from apimachinery.controller import Context, Controller, Election, Operator
 from kubernetes_api.apps_v1 import Deployment, DeploymentSpec
 from kubernetes_api.client import Client
 from kubernetes_api.core_v1 import (

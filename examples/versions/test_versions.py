@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from apimachinery.client.config import Config
+from apimachinery.client import Config
 from kubernetes_api.meta_v1 import ObjectMeta
 from kubewright.cli import main
 from kubewright.testing import ApiServer

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -15,6 +17,7 @@ from apimachinery.client.reflector import ReflectorOptions
 from apimachinery.controller.async_controller import AsyncController
 from apimachinery.controller.async_election import AsyncElection
 from apimachinery.controller.async_operator import AsyncOperator
+from apimachinery.controller.cached import Cached
 from apimachinery.controller.controller import Controller
 from apimachinery.controller.election import Election
 from apimachinery.controller.operator import Operator
@@ -38,7 +41,7 @@ class Awaited:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._context, name)
-        if name not in ("apply", "write_status", "event"):
+        if name not in ("apply", "write_status", "event", "synced_lister"):
             return found
 
         async def call(*arguments: Any, **options: Any) -> Any:
@@ -56,7 +59,15 @@ def drive(coroutine: Coroutine[Any, Any, Any]) -> Any:
     raise AssertionError("it waited")
 
 
-def controller(form: Form, reconcile: Reconcile, for_: type[Object], **options: Any) -> Any:
+def until(condition: Callable[[], object], seconds: float = 60) -> None:
+    """Waits for what others do."""
+    ends = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < ends
+        time.sleep(0.005)
+
+
+def controller(form: Form, reconcile: Reconcile, for_: type[Object] | Cached[Any], **options: Any) -> Any:
     """A controller of either form."""
     if form == "asyncio":
         return AsyncController(for_=for_, reconcile=reconcile, **options)
@@ -77,6 +88,7 @@ class Copy:
     observer: Observer | None = None
     client_options: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
+    clusters: dict[str, Config] = field(default_factory=dict)
     operator: Any = None
     error: BaseException | None = None
 
@@ -114,8 +126,10 @@ class Copy:
             if self.form == "asyncio":
                 asyncio.run(self._await())
             else:
-                with Client(self.config, **self.client_options) as client:
-                    self._work(client)
+                with contextlib.ExitStack() as stack:
+                    clusters = {name: stack.enter_context(Client(c)) for name, c in self.clusters.items()}
+                    client = stack.enter_context(Client(self.config, **self.client_options))
+                    self._work(client, clusters)
         except BaseException as error:
             self.error = error
         finally:
@@ -130,9 +144,10 @@ class Copy:
             **self.options,
         }
 
-    def _work(self, client: Client) -> None:
+    def _work(self, client: Client, clusters: dict[str, Client]) -> None:
         election = Election(**self.election) if self.election is not None else None
-        self.operator = Operator(client, self.controllers, election=election, **self._arguments())
+        arguments = self._arguments()
+        self.operator = Operator(client, self.controllers, election=election, clusters=clusters, **arguments)
         self._ready.set()
         if self.use == "run":
             self.operator.run(signals=False)
@@ -142,8 +157,13 @@ class Copy:
 
     async def _await(self) -> None:
         election = AsyncElection(**self.election) if self.election is not None else None
-        async with AsyncClient(self.config, **self.client_options) as client:
-            self.operator = AsyncOperator(client, self.controllers, election=election, **self._arguments())
+        async with contextlib.AsyncExitStack() as stack:
+            client = await stack.enter_async_context(AsyncClient(self.config, **self.client_options))
+            others = self.clusters.items()
+            clusters = {name: await stack.enter_async_context(AsyncClient(c)) for name, c in others}
+            self.operator = AsyncOperator(
+                client, self.controllers, election=election, clusters=clusters, **self._arguments()
+            )
             self._ready.set()
             if self.use == "run":
                 await self.operator.run(signals=False)

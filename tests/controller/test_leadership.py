@@ -14,7 +14,7 @@ import pytest
 from tests.client.awaited import Api
 from tests.client.test_wire import MAPS
 from tests.client.wires import ScriptedServer, answer
-from tests.controller.forms import FORMS, Copy, Form, Use, controller, drive
+from tests.controller.forms import FORMS, Copy, Form, Use, controller, drive, until
 
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.client.async_resource import AsyncDynamicResource
@@ -61,13 +61,6 @@ def client_to() -> Iterator[Callable[..., Client]]:
             return stack.enter_context(Client(Config(server=f"http://127.0.0.1:{server.port}"), **options))
 
         yield connect
-
-
-def until(condition: Callable[[], object], seconds: float = 60) -> None:
-    ends = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < ends
-        time.sleep(0.005)
 
 
 class Writer:

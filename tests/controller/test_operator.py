@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from tests.controller.forms import until
 
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.client.config import Config
@@ -32,6 +33,7 @@ from apimachinery.controller.kinds import UnknownResourceError, resource_of
 from apimachinery.controller.lister import Lister
 from apimachinery.controller.objects import create_or_update, retry_on_conflict, wait_for
 from apimachinery.controller.operator import Operator
+from apimachinery.controller.requests import MapContext
 from apimachinery.queue.clock import FakeClock
 from apimachinery.queue.prometheus import PrometheusObserver
 from apimachinery.queue.running import Flag
@@ -57,13 +59,6 @@ def namespace(server: ApiServer) -> Iterator[str]:
 def client(server: ApiServer, namespace: str) -> Iterator[Client]:
     with Client(Config.load(server.kubeconfig).with_namespace(namespace)) as made:
         yield made
-
-
-def until(condition: Callable[[], object], seconds: float = 10) -> None:
-    ends = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < ends
-        time.sleep(0.01)
 
 
 class Maps:
@@ -212,7 +207,7 @@ def test_other_kinds_lead_to_the_objects_that_they_matter_to(
 ) -> None:
     calls: list[str] = []
 
-    def users(secret: Secret) -> list[Request]:
+    def users(context: MapContext, secret: Secret) -> list[Request]:
         return [Request(namespace, "user")] if secret.metadata and secret.metadata.name == "key" else []
 
     def reconcile(context: Context[ConfigMap], source: ConfigMap) -> None:

@@ -39,7 +39,7 @@ class AsyncClient(Connection):
                 await asyncio.sleep(wait)
             try:
                 request = self.timed(call.request, ends)
-                return call.decode(self.accept(await self._transport.send(request)).body)
+                return self.read(call, await self._transport.send(request))
             except (ApiError, TransportError) as error:
                 wait = patience.wait_before_next(error, repeatable=call.repeatable)
                 if wait is None or wait > self.left(call.request, ends):

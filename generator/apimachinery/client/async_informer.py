@@ -28,7 +28,7 @@ class AsyncInformer(Generic[T]):
         self, reflector: AsyncReflector[T], *, indexers: Mapping[str, IndexFunction[T]] | None = None
     ) -> None:
         self._reflector = reflector
-        self.store: Store[T] = Store(indexers)
+        self.store: Store[T] = Store(indexers, reflector.namespace)
         self._queues: list[asyncio.Queue[Change[T]]] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._main: asyncio.Task[None] | None = None
@@ -106,7 +106,7 @@ class AsyncInformer(Generic[T]):
     def _subscribe(self) -> asyncio.Queue[Change[T]]:
         subscription: asyncio.Queue[Change[T]] = asyncio.Queue()
         for obj in self.store.list():
-            subscription.put_nowait(Change("ADDED", obj))
+            subscription.put_nowait(Change("ADDED", obj, initial=True))
         self._queues.append(subscription)
         return subscription
 
@@ -117,6 +117,7 @@ class AsyncInformer(Generic[T]):
                     self.store.take(change)
                     for subscription in self._queues:
                         subscription.put_nowait(change)
+                self.store.version = self._reflector.mirror.version
                 self._synced.set()
         finally:
             self._synced.set()

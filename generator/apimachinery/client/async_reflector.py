@@ -38,6 +38,11 @@ class AsyncReflector(Generic[T]):
         return self._plan.mirror
 
     @property
+    def namespace(self) -> str:
+        """The namespace that it mirrors; empty for all of them."""
+        return self._plan.target.namespace
+
+    @property
     def last_error(self) -> Exception | None:
         """What the last try ran into; None while the server answers."""
         return self._plan.last_error

@@ -14,7 +14,7 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
-from typing import Final, Self, TypeAlias, TypeVar
+from typing import Any, Final, Self, TypeAlias, TypeVar
 
 from apimachinery.client.calls import Call
 from apimachinery.client.config import Config
@@ -43,6 +43,8 @@ READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 Fence: TypeAlias = Callable[[], float]
 """Gives for how many seconds writes are still allowed; raises an error where they are not."""
+Note: TypeAlias = Callable[[Request, bytes, Any], None]
+"""Takes note of a write that was answered: the request, the answer's body and what it was read as."""
 
 _log = logging.getLogger("kubewright.client")
 
@@ -75,6 +77,7 @@ class Connection:
         self.limits = limits if limits is not None else Limits()
         self._seconds: float | None = None
         self._fence: Fence | None = None
+        self._note: Note | None = None
         self._bucket = TokenBucket(self.limits.qps, self.limits.burst)
         self._warned: set[str] = set()
         self._open()
@@ -93,6 +96,14 @@ class Connection:
                     self.on_unreadable(found)
                 except Exception:  # somebody else's hook must not end a list or watch
                     _log.exception("on_unreadable failed")
+
+    def read(self, call: Call[T], response: Response) -> T:
+        """What an answer says; a write is taken note of. Raises the ``ApiError`` of a failure."""
+        body = self.accept(response).body
+        value = call.decode(body)
+        if self._note is not None and call.request.method not in READS:
+            self._note(call.request, body, value)
+        return value
 
     def accept(self, response: Response) -> Response:
         """An answer that is not a failure; raises the ``ApiError`` of one that is. Warnings are passed on."""
@@ -129,6 +140,12 @@ class Connection:
         lasts longer than ``fence`` says. What it raises is raised to the caller. Reads pass."""
         made = self._copied()
         made._fence = fence
+        return made
+
+    def noting(self, note: Note) -> Self:
+        """This client, with ``note`` called for each write that succeeded."""
+        made = self._copied()
+        made._note = note
         return made
 
     def separate(self) -> Self:
@@ -189,7 +206,7 @@ class Client(Connection):
             if wait := self.held_up(call.request, ends):
                 time.sleep(wait)
             try:
-                return call.decode(self.accept(self._transport.send(self.timed(call.request, ends))).body)
+                return self.read(call, self._transport.send(self.timed(call.request, ends)))
             except (ApiError, TransportError) as error:
                 wait = patience.wait_before_next(error, repeatable=call.repeatable)
                 if wait is None or wait > self.left(call.request, ends):

@@ -33,11 +33,14 @@ def by_namespace(obj: object) -> Iterable[str]:
 
 
 class Store(Generic[T]):
-    """Objects by (namespace, name) and by the values of index functions. Reads are safe from any thread."""
+    """Objects by (namespace, name) and by the values of index functions. Reads are safe from any thread. ``version`` is
+    that of the last change it has, ``namespace`` the only one that it has objects of (empty: all)."""
 
-    def __init__(self, indexers: Mapping[str, IndexFunction[T]] | None = None) -> None:
+    def __init__(self, indexers: Mapping[str, IndexFunction[T]] | None = None, namespace: str = "") -> None:
+        self.namespace = namespace
         self._lock = threading.Lock()
         self._items: dict[Key, T] = {}
+        self.version = ""
         self._functions: dict[str, IndexFunction[T]] = {"namespace": by_namespace, **(indexers or {})}
         self._indexes: dict[str, dict[str, dict[Key, None]]] = {name: {} for name in self._functions}
 
@@ -55,11 +58,17 @@ class Store(Generic[T]):
         with self._lock:
             return [self._items[key] for key in self._indexes[index].get(value, ())]
 
+    def index_function(self, name: str) -> IndexFunction[T]:
+        """The function of an index. Raises ``KeyError`` for an unknown one."""
+        return self._functions[name]
+
     def add_index(self, name: str, function: IndexFunction[T]) -> None:
         """Another index, over what is there and what comes. Raises ``ValueError`` where the name is taken."""
         with self._lock:
             if name in self._functions and self._functions[name] is not function:
                 raise ValueError(f'there is an index "{name}" already')
+            if name in self._functions:
+                return
             self._functions[name] = function
             self._indexes[name] = {}
             for key, obj in self._items.items():
@@ -117,7 +126,7 @@ class Informer(Generic[T]):
         self, reflector: Reflector[T], *, indexers: Mapping[str, IndexFunction[T]] | None = None
     ) -> None:
         self._reflector = reflector
-        self.store: Store[T] = Store(indexers)
+        self.store: Store[T] = Store(indexers, reflector.namespace)
         self._workers: list[_Worker[T]] = []
         self._lock = threading.Lock()
         self._synced = threading.Event()
@@ -129,7 +138,7 @@ class Informer(Generic[T]):
         worker = _Worker(handler, self.store, resync_seconds)
         with self._lock:  # no change may fall between the snapshot and the subscription
             for obj in self.store.list():
-                worker.queue.put(Change("ADDED", obj))
+                worker.queue.put(Change("ADDED", obj, initial=True))
             self._workers.append(worker)
         worker.thread.start()
 
@@ -191,6 +200,7 @@ class Informer(Generic[T]):
                         self.store.take(change)
                         for worker in self._workers:
                             worker.queue.put(change)
+                    self.store.version = self._reflector.mirror.version
                 self._synced.set()
         except Exception as error:  # handed to whoever waits: a thread has nobody to raise it to
             self._failure = error

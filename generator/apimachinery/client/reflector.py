@@ -80,11 +80,13 @@ _log = logging.getLogger("kubewright.client")
 
 @dataclass(frozen=True, slots=True)
 class Change(Generic[T]):
-    """What became of one object. ``old`` is what the mirror held before; DELETED gives the last state seen."""
+    """What became of one object. ``old`` is what the mirror held before; DELETED gives the last state seen.
+    ``initial``: it was there already when the handler came."""
 
     kind: ChangeKind
     object: T
     old: T | None = None
+    initial: bool = False
 
 
 class Mirror(Generic[T]):
@@ -322,6 +324,11 @@ class Reflector(Generic[T]):
     def mirror(self) -> Mirror[T]:
         """The state so far; changed by the iterating thread only."""
         return self._plan.mirror
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that it mirrors; empty for all of them."""
+        return self._plan.target.namespace
 
     @property
     def last_error(self) -> Exception | None:

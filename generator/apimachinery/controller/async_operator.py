@@ -6,16 +6,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.client.reflector import ReflectorOptions
 from apimachinery.controller.async_caches import AsyncSharedInformers
-from apimachinery.controller.async_controller import AsyncController, AsyncRuntime
+from apimachinery.controller.async_context import AsyncRuntime
+from apimachinery.controller.async_controller import AsyncController
 from apimachinery.controller.async_election import AsyncElection, AsyncElector, LostLeadership
 from apimachinery.controller.probes import Probes
+from apimachinery.controller.written import WrittenObjects
 from apimachinery.meta.resources import Resource
 from apimachinery.queue.async_running import AsyncFlag, AsyncGroup, async_on_signals
 from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
@@ -29,7 +31,8 @@ class AsyncOperator:
 
     ``namespace`` empty: all namespaces. ``election``: work only while this copy holds a lease. ``probes_port``: where
     ``/healthz``, ``/readyz`` and, with ``metrics`` (``PrometheusObserver.exposition``), ``/metrics`` are served.
-    ``grace_seconds``: how long work under way may take at the end.
+    ``grace_seconds``: how long work under way may take at the end. ``clusters``: clients of other clusters by name, for
+    ``Cached(…, cluster=name)`` and ``context.cluster(name)``.
 
     When the lease is lost, work stops in either form: nothing more is begun, writes through ``context.client`` raise
     ``LostLeadership``, and so do ``run`` and the end of the block. Tasks under way are cancelled; threads cannot be,
@@ -50,22 +53,35 @@ class AsyncOperator:
         sync_seconds: float = 120.0,
         options: ReflectorOptions | None = None,
         clock: Clock = SYSTEM_CLOCK,
+        clusters: Mapping[str, AsyncClient] | None = None,
     ) -> None:
+        written = WrittenObjects()
         self.observer = GuardedObserver(observer if observer is not None else Observer())
         self.informers = AsyncSharedInformers(
-            client, namespace=namespace, options=options, on_error=self._mirror_failed
+            client,
+            namespace=namespace,
+            options=options,
+            on_error=self._mirror_failed,
+            clusters=clusters,
+            written=written,
         )
         self.elector = (
             None if election is None else AsyncElector(client, election, clock=clock, observer=self.observer)
         )
-        self.runtime = AsyncRuntime(
-            client if self.elector is None else client.fenced(self.elector.fence),
-            self.informers,
-            observer=self.observer,
-            clock=clock,
-            leading=lambda: self.leading,
+        noting = client.noting(written.note)
+        shared: dict[str, Any] = {"observer": self.observer, "clock": clock, "clusters": clusters}
+        free = AsyncRuntime(noting, self.informers, **shared)
+        self.runtime = free
+        if self.elector is not None:
+            fence = self.elector.fence
+            shared["clusters"] = {name: each.fenced(fence) for name, each in (clusters or {}).items()}
+            self.runtime = AsyncRuntime(
+                noting.fenced(fence), self.informers, leading=lambda: self.leading, **shared
+            )
+        self.controllers = tuple(
+            controller.attached(self.runtime if controller.needs_lease else free)
+            for controller in controllers
         )
-        self.controllers = tuple(controller.attached(self.runtime) for controller in controllers)
         self.working = AsyncFlag()
         self._stopping = AsyncFlag()
         self._released = AsyncFlag()
@@ -176,14 +192,18 @@ class AsyncOperator:
 
     async def _lead(self) -> None:
         await self._sync()
+        self._start([controller for controller in self.controllers if not controller.needs_lease])
         if self.elector is not None:
             if not await self.elector.acquire(self._stopping):
                 return
             self._group.spawn("election", self.elector.hold, self._released, self._lose)
         if not self._stopping.is_set:
-            for controller in self.controllers:
-                controller.start()
+            self._start([controller for controller in self.controllers if controller.needs_lease])
             self.working.set()
+
+    def _start(self, controllers: Sequence[AsyncController[Any]]) -> None:
+        for controller in controllers:
+            controller.start()
 
     async def _sync(self) -> None:
         waited = 0.0

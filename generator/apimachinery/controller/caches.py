@@ -6,17 +6,19 @@ Made of ``async_caches`` by ``make golden``: edit that one.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from apimachinery.client.calls import Codec, ListOptions, Target, typed_codec
 from apimachinery.client.connection import Client
-from apimachinery.client.informer import Informer
+from apimachinery.client.informer import Handler, Informer
 from apimachinery.client.partial import PARTIAL, PartialObjectMetadata
 from apimachinery.client.reflector import Reflector, ReflectorOptions
+from apimachinery.controller.cached import Cached
 from apimachinery.controller.kinds import resource_of
-from apimachinery.controller.lister import Lister
+from apimachinery.controller.lister import Lister, OwnWrites
+from apimachinery.controller.written import WrittenObjects
 from apimachinery.meta.resources import Resource
 from apimachinery.typed.object import Object
 
@@ -32,10 +34,50 @@ class CacheKey:
     label_selector: str
     field_selector: str
     metadata_only: bool
+    cluster: str = ""
+
+
+class CacheView(Generic[O]):
+    """The cache of a kind as its options want it: one informer, or one for each of its namespaces."""
+
+    def __init__(
+        self, options: Cached[O], informers: list[Informer[O]], written: WrittenObjects | None
+    ) -> None:
+        self.options = options
+        self.resource = resource_of(options.model)
+        self._informers = informers
+        self._written = written
+
+    @property
+    def synced(self) -> bool:
+        """Whether all of it has had a first state."""
+        return all(informer.synced for informer in self._informers)
+
+    def add_handler(self, handler: Handler[O], *, resync_seconds: float = 0.0) -> None:
+        """Passes every change to ``handler``."""
+        for informer in self._informers:
+            informer.add_handler(handler, resync_seconds=resync_seconds)
+
+    def lister(self, namespace: str = "", *, own_writes: bool = False) -> Lister[O]:
+        """Reads of it; where it is of one namespace, of that one."""
+        stores = [informer.store for informer in self._informers]
+        where = namespace or (stores[0].namespace if len(stores) == 1 else "")
+        own = None
+        if own_writes and self._written is not None and not self.options.cluster:
+            model: type[Any] = PartialObjectMetadata if self.options.metadata_only else self.options.model
+            own = OwnWrites[O](self._written, self.resource, self.options, model)
+        return Lister(stores, where, resource=self.resource, synced=lambda: self.synced, own_writes=own)
+
+    def wait_until_synced(self, timeout: float) -> None:
+        """Waits for the first state of all of it. Raises ``TimeoutError``."""
+        ends = time.monotonic() + timeout
+        for informer in self._informers:
+            informer.wait_until_synced(max(0.0, ends - time.monotonic()))
 
 
 class SharedInformers:
-    """Informers by what they mirror. ``namespace`` empty: of all namespaces.
+    """Informers by what they mirror. ``namespace`` empty: of all namespaces. ``clusters`` are clients of other clusters
+    by the names that ``Cached.cluster`` has; ``written`` is what listers show of the program's own writes.
 
     They wait for their first state through every refusal (``ReflectorOptions.patient``): a role or CRD that is
     created a moment later must not end an operator. ``on_error`` hears which resource has what trouble.
@@ -48,8 +90,11 @@ class SharedInformers:
         namespace: str = "",
         options: ReflectorOptions | None = None,
         on_error: Callable[[Resource, Exception], None] | None = None,
+        clusters: Mapping[str, Client] | None = None,
+        written: WrittenObjects | None = None,
     ) -> None:
-        self._client = client
+        self._clients = {**(clusters or {}), "": client}
+        self._written = written
         self._namespace = namespace
         self._options = options if options is not None else ReflectorOptions(patient=True)
         self._on_error = on_error
@@ -90,10 +135,34 @@ class SharedInformers:
 
     def lister(self, model: type[O], *, namespace: str | None = None) -> Lister[O]:
         """Reads of the informer of a kind; where it is of one namespace, of that one."""
-        resource = resource_of(model)
-        key = self._key(resource, namespace, "", "", metadata_only=False)
-        informer = self._shared(key, typed_codec(model), None)
-        return Lister(informer.store, key.namespace, resource=resource, synced=lambda: informer.synced)
+        return self.view(Cached(model, () if namespace is None else (namespace,))).lister()
+
+    def view(self, options: Cached[O]) -> CacheView[O]:
+        """The cache of a kind with options, made at the first call. Raises as ``informer``, and ``ValueError`` for a
+        cluster that nobody named."""
+        if options.cluster not in self._clients:
+            known = ", ".join(sorted(name for name in self._clients if name)) or "none"
+            raise ValueError(f'{options.model.KIND}: there is no cluster "{options.cluster}"; known: {known}')
+        resource = resource_of(options.model)
+        if self._written is not None and not options.cluster:
+            self._written.follow(resource)
+        codec = cast("Codec[O]", PARTIAL) if options.metadata_only else typed_codec(options.model)
+        keys = [
+            self._key(
+                resource,
+                namespace,
+                options.label_selector,
+                options.field_selector,
+                metadata_only=options.metadata_only,
+                cluster=options.cluster,
+            )
+            for namespace in options.namespaces or (None,)
+        ]
+        informers = [self._shared(key, codec, options.transform) for key in dict.fromkeys(keys)]
+        for informer in informers:
+            for name, function in options.indexes.items():
+                informer.store.add_index(name, function)
+        return CacheView(options, informers, self._written)
 
     def start(self) -> None:
         """Begins to mirror; informers that are made later start by themselves."""
@@ -127,10 +196,18 @@ class SharedInformers:
         ]
 
     def _key(
-        self, resource: Resource, namespace: str | None, labels: str, fields: str, *, metadata_only: bool
+        self,
+        resource: Resource,
+        namespace: str | None,
+        labels: str,
+        fields: str,
+        *,
+        metadata_only: bool,
+        cluster: str = "",
     ) -> CacheKey:
         wanted = self._namespace if namespace is None else namespace
-        return CacheKey(resource, wanted if resource.namespaced else "", labels, fields, metadata_only)
+        where = wanted if resource.namespaced else ""
+        return CacheKey(resource, where, labels, fields, metadata_only, cluster)
 
     def _shared(self, key: CacheKey, codec: Codec[O], transform: Callable[[O], O] | None) -> Informer[O]:
         known = self._informers.get(key)
@@ -143,7 +220,7 @@ class SharedInformers:
             hook = self._on_error
             options = replace(options, on_error=lambda error: hook(key.resource, error))
         reflector: Reflector[O] = Reflector(
-            self._client,
+            self._clients[key.cluster],
             Target(key.resource, key.namespace),
             codec if transform is None else codec.transformed(transform),
             ListOptions(label_selector=key.label_selector, field_selector=key.field_selector),

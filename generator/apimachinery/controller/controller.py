@@ -3,9 +3,10 @@
 Theory. A reconcile function gets an object as it is now, not what happened to it: it compares and corrects, so events
 that were missed, doubled or seen late do no harm. The controller watches the kind itself (``for_``), the kinds that it
 creates for it (``owns``: an event on an owned object is work on its owner) and others (``watches``, by a function that
-names the objects to work on). An object is worked on by one worker at a time; what raises is tried again, later each
-time. Objects come out of a cache, so they may be a moment old: writes that carry the version they are of meet
-``Conflict`` then, and the object is worked on again when the cache has caught up.
+names the objects to work on). What was there when it began has time: live events go before it. An object is worked on
+by one worker at a time; what raises is tried again, later each time. Objects come out of a cache, so they may be a
+moment old: writes that carry the version they are of meet ``Conflict`` then, and the object is worked on again when
+the cache has caught up.
 
 Made of ``async_controller`` by ``make golden``: edit that one.
 """
@@ -18,34 +19,43 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Self, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Self, TypeAlias, TypeVar, cast
+
+import msgspec
 
 from apimachinery.client.access import key_of, name_of, namespace_of, resource_version_of
-from apimachinery.client.connection import Client
 from apimachinery.client.errors import Conflict, NotFound, TransportError
-from apimachinery.client.informer import Informer
 from apimachinery.client.reflector import Change
-from apimachinery.controller.caches import SharedInformers
-from apimachinery.controller.event_series import EventKind
-from apimachinery.controller.kinds import as_json, finalizers_of, is_deleting, meta_of, owner_of, resource_of
-from apimachinery.controller.lister import CacheNotSynced, Lister
+from apimachinery.controller.cached import Cached, cached, choose
+from apimachinery.controller.caches import CacheView
+from apimachinery.controller.context import Context as Context
+from apimachinery.controller.context import Runtime
+from apimachinery.controller.kinds import (
+    as_json,
+    finalizers_of,
+    is_deleting,
+    owner_of,
+    resource_of,
+)
+from apimachinery.controller.lister import CacheNotSynced
 from apimachinery.controller.objects import (
     add_finalizer,
-    apply,
     remove_finalizer,
-    write_status,
 )
-from apimachinery.controller.recorder import Recorder
 from apimachinery.controller.requests import LostLeadership as LostLeadership
+from apimachinery.controller.requests import MapContext, with_selector
 from apimachinery.controller.requests import Refused as Refused
 from apimachinery.controller.requests import Request as Request
 from apimachinery.controller.requests import Watch as Watch
 from apimachinery.controller.requests import generation_changed as generation_changed
+from apimachinery.controller.sources import Channel, Every
+from apimachinery.controller.unchanged import applied_already
 from apimachinery.queue.backlog import RateLimiter
 from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
-from apimachinery.queue.observing import Observer, Outcome
-from apimachinery.queue.running import Group
+from apimachinery.queue.observing import Outcome
+from apimachinery.queue.running import Flag, Group
 from apimachinery.queue.work_queue import WorkQueue
+from apimachinery.typed import lossless
 from apimachinery.typed.object import Object
 
 T = TypeVar("T", bound=Object)
@@ -54,70 +64,8 @@ O = TypeVar("O", bound=Object)  # noqa: E741 - an object
 UNREACHABLE_SECONDS: Final = (1.0, 2.0)
 """After how long an object is tried again whose server could not be reached: soon, for it is not the object's fault,
 and not all at once."""
-_UNKNOWN: Final = object()
 
 _log = logging.getLogger("kubewright.controller")
-
-
-class Context(Generic[T]):
-    """What a reconcile function works with, for the object it was called for."""
-
-    def __init__(self, controller: Controller[T], runtime: Runtime, request: Request, obj: T | None) -> None:
-        self.request = request
-        self.client = runtime.client
-        self.log = logging.LoggerAdapter(_log, {"controller": controller.name, "object": str(request)})
-        self._controller = controller
-        self._runtime = runtime
-        self._object = obj
-        self._before = None if obj is None else controller.status_before(request, obj)
-
-    @property
-    def leading(self) -> bool:
-        """Whether this copy may still work. Ask it in loops and before effects elsewhere; writes through ``client``
-        are refused by themselves."""
-        return self._runtime.leading()
-
-    def apply(self, obj: O, *, owned: bool = True, force: bool = True) -> O:
-        """Server-side apply of what is set in ``obj``, as this controller; ``owned``: in the namespace of the object
-        worked on, and deleted with it. Writes nothing new where all of it is so already."""
-        owner = self._object if owned else None
-        manager = self._controller.name
-        return apply(self.client, obj, field_manager=manager, owner=owner, force=force)
-
-    def write_status(self, obj: T) -> T:
-        """Writes the status of the object worked on, unless it is what was written or read last. ``obj`` then is of
-        the version that was made, so it can be written again.
-
-        Raises ``Conflict`` where ``obj`` is outdated: the object is worked on again when the cache has caught up.
-        """
-        status = as_json(obj).get("status")
-        if self._object is None or status == self._before:
-            return obj
-        self._before = _UNKNOWN  # until an answer says that it was written
-        written = write_status(self.client, obj, field_manager=self._controller.name)
-        self._before = status
-        self._controller.note_status(self.request, obj, written, status)
-        meta_of(obj).resource_version = meta_of(written).resource_version
-        return written
-
-    def event(self, kind: EventKind, reason: str, message: str) -> None:
-        """An event about the object worked on."""
-        if self._object is not None:
-            self._runtime.recorder(self._controller.name).event(self._object, kind, reason, message)
-
-    def lister(self, model: type[O]) -> Lister[O]:
-        """The cache of a kind. That of a kind which the controller neither owns nor watches begins now: reads raise
-        ``CacheNotSynced`` until it is whole, and the object is worked on again then."""
-        return self._runtime.informers.lister(model)
-
-    def owned(self, model: type[O]) -> list[O]:
-        """The objects of a kind that belong to the one worked on, out of the cache."""
-        kind = self._controller.for_
-        return [
-            obj
-            for obj in self.lister(model).namespaced(self.request.namespace).list()
-            if owner_of(obj, kind.API_VERSION, kind.KIND) == self.request.name
-        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,35 +76,20 @@ class _Written:
     status: object
 
 
+def _has_time(change: Change[Any]) -> bool:
+    """Whether a change tells of what was there before: at the first sync, and at each resync."""
+    return change.initial or (change.kind == "MODIFIED" and change.old is change.object)
+
+
+def live_json(obj: Object) -> dict[str, Any]:
+    """An object as the server sent it."""
+    origin = lossless.origin_of(obj)
+    return as_json(obj) if origin is None else cast("dict[str, Any]", msgspec.json.decode(origin))
+
+
 Reconcile: TypeAlias = Callable[[Context[T], T], float | None]
 """Gives in how many seconds to look again; None for when something changes."""
 Gone: TypeAlias = Callable[[Context[T], Request], None]
-
-
-class Runtime:
-    """What controllers of one program share."""
-
-    def __init__(
-        self,
-        client: Client,
-        informers: SharedInformers,
-        *,
-        observer: Observer | None = None,
-        clock: Clock = SYSTEM_CLOCK,
-        leading: Callable[[], bool] = lambda: True,
-    ) -> None:
-        self.leading = leading
-        self.client = client
-        self.informers = informers
-        self.observer = observer if observer is not None else Observer()
-        self.clock = clock
-        self._recorders: dict[str, Recorder] = {}
-
-    def recorder(self, component: str) -> Recorder:
-        """The recorder of a component; what it told before counts."""
-        if component not in self._recorders:
-            self._recorders[component] = Recorder(self.client, component, clock=self.clock)
-        return self._recorders[component]
 
 
 class Controller(Generic[T]):
@@ -170,10 +103,12 @@ class Controller(Generic[T]):
     def __init__(
         self,
         *,
-        for_: type[T],
+        for_: type[T] | Cached[T],
         reconcile: Reconcile[T] | None = None,
-        owns: Sequence[type[Object]] = (),
+        owns: Sequence[type[Object] | Cached[Any]] = (),
         watches: Sequence[Watch[Any]] = (),
+        reads: Sequence[type[Object] | Cached[Any]] = (),
+        sources: Sequence[Channel | Every] = (),
         finalizer: str = "",
         finalize: Callable[[Context[T], T], float | None] | None = None,
         gone: Gone[T] | None = None,
@@ -184,9 +119,12 @@ class Controller(Generic[T]):
         resync_seconds: float = 0.0,
         limiter: RateLimiter | None = None,
         clock: Clock = SYSTEM_CLOCK,
+        needs_lease: bool = True,
     ) -> None:
-        self.for_ = for_
-        self.name = name or f"{for_.KIND.lower()}-controller"
+        self._main = with_selector(for_, label_selector)
+        self.for_ = self._main.model
+        self.name = name or f"{self.for_.KIND.lower()}-controller"
+        self.needs_lease = needs_lease
         self._limiter = limiter
         self._clock = clock
         self._reconcile = reconcile
@@ -194,9 +132,11 @@ class Controller(Generic[T]):
         self._finalize = finalize
         self._gone = gone
         self._when = when
-        self._owns = tuple(owns)
-        self._watches = tuple(watches)
-        self._selector = label_selector
+        self._owns = tuple(map(cached, owns))
+        self._watches = tuple((watch, watch.cached) for watch in watches)
+        others = [*map(cached, reads), *self._owns, *(options for _, options in self._watches)]
+        self._declared: tuple[Cached[Any], ...] = (*others, self._main)
+        self._sources = tuple(sources)
         self._workers = workers
         self._resync = resync_seconds
         self._set_up(None)
@@ -205,8 +145,10 @@ class Controller(Generic[T]):
         """What a run of it has."""
         self.queue: WorkQueue[Request] = WorkQueue(self._limiter, self._clock)
         self._runtime = runtime
-        self._informer: Informer[T] | None = None
         self._group = Group()
+        self._stopped = Flag()
+        self._deaf: list[Callable[[], None]] = []
+        self._views: dict[object, CacheView[Any]] = {}
         self._written: dict[Request, _Written] = {}
 
     def reconciler(self, function: Reconcile[T]) -> Reconcile[T]:
@@ -228,34 +170,65 @@ class Controller(Generic[T]):
             raise ValueError(f"{self.name} needs both a finalizer's name and its function, or neither")
         made = copy.copy(self)
         made._set_up(runtime)
-        made._informer = runtime.informers.informer(self.for_, label_selector=self._selector)
-        for model in self._owns:
-            runtime.informers.informer(model)
-        for watch in self._watches:
-            runtime.informers.informer(watch.model, label_selector=watch.label_selector)
+        for options in made._declared:
+            made._views[id(options)] = runtime.informers.view(options)
         return made
+
+    def view(self, kind: type[O] | Cached[O]) -> CacheView[O]:
+        """The cache of a kind. Raises ``ValueError`` where a class does not say which."""
+        known = self._views.get(kind if isinstance(kind, type) else id(kind))
+        if known is None:
+            known = self._attached().informers.view(choose(kind, self._declared))
+            if isinstance(kind, type):
+                self._views[kind] = known
+        return known
+
+    def held(self, wanted: dict[str, Any], model: type[O]) -> O | None:
+        """A copy of what a cache of this controller has of an object, where applying ``wanted`` would not change it."""
+        name, namespace = wanted["metadata"].get("name"), wanted["metadata"].get("namespace") or ""
+        for options in self._declared:
+            if options.model is not model or options.metadata_only or options.transform or options.cluster:
+                continue
+            view: CacheView[O] = self.view(options)
+            if not name or not view.synced or (view.resource.namespaced and not namespace):
+                continue
+            found = view.lister(own_writes=True).get(name, namespace=namespace)
+            if found is None or is_deleting(found):
+                continue
+            if applied_already(wanted, live_json(found), self.name):
+                return copy.deepcopy(found)
+        return None
 
     def start(self) -> None:
         """Hears of changes and works on what they mean; the informers are synced."""
-        runtime, informer = self._attached()
-        informer.add_handler(self._hear_own, resync_seconds=self._resync)
-        for model in self._owns:
-            runtime.informers.informer(model).add_handler(self._hear_owned)
-        for watch in self._watches:
-            other = runtime.informers.informer(watch.model, label_selector=watch.label_selector)
-            other.add_handler(self._hearer(watch))
+        self.view(self._main).add_handler(self._hear_own, resync_seconds=self._resync)
+        for kind in self._owns:
+            self.view(kind).add_handler(self._hear_owned)
+        for watch, options in self._watches:
+            self.view(options).add_handler(self._hearer(watch))
+        for source in self._sources:
+            if isinstance(source, Channel):
+                self._deaf.append(source.listen(self._add))
+            else:
+                self._group.spawn(f"{self.name}-timer", self._ring, source)
         for number in range(self._workers):
             self._group.spawn(f"{self.name}-{number}", self._work)
 
     def stop(self, grace_seconds: float) -> bool:
         """Takes on nothing more and waits for what is under way; whether it ended in time."""
-        self.queue.stop()
+        self._close()
         return self._group.join(grace_seconds)
 
     def abandon(self) -> None:
         """Takes on nothing more, and ends what is under way as far as it can be ended."""
-        self.queue.stop()
+        self._close()
         self._group.cancel()
+
+    def _close(self) -> None:
+        self._stopped.set()
+        while self._deaf:
+            self._deaf.pop()()
+        self.queue.stop()
 
     @property
     def ended(self) -> list[str]:
@@ -282,7 +255,7 @@ class Controller(Generic[T]):
 
     def _hear_own(self, change: Change[T]) -> None:
         if self._when is None or self._when(change):
-            self._add(Request(*key_of(change.object)))
+            self._add(Request(*key_of(change.object)), low=_has_time(change))
 
     def _hear_owned(self, change: Change[Any]) -> None:
         owners = {
@@ -291,28 +264,46 @@ class Controller(Generic[T]):
         # an owner is of the same namespace, or of none
         namespace = (namespace_of(change.object) or "") if resource_of(self.for_).namespaced else ""
         for owner in owners - {""}:
-            self._add(Request(namespace, owner))
+            self._add(Request(namespace, owner), low=_has_time(change))
 
     def _hearer(self, watch: Watch[Any]) -> Callable[[Change[Any]], None]:
+        context = MapContext(lambda kind: self.view(kind).lister())
+
         def hear(change: Change[Any]) -> None:
             if watch.when is None or watch.when(change):
                 for obj in (change.object, change.old):
-                    for request in watch.requests(obj) if obj is not None else ():
-                        self._add(request)
+                    for request in watch.requests(context, obj) if obj is not None else ():
+                        self._add(request, low=_has_time(change))
 
         return hear
 
-    def _add(self, request: Request) -> None:
-        self.queue.add(request)
-        self._attached()[0].observer.queued(self.name, len(self.queue))
+    def _ring(self, timer: Every) -> None:
+        context, clock = MapContext(lambda kind: self.view(kind).lister()), self.queue.backlog.clock
+        due = clock.now() + timer.seconds
+        while not self._stopped.wait(clock.real(max(0.0, due - clock.now()))):
+            if clock.now() < due:
+                continue
+            due = clock.now() + timer.seconds
+            try:
+                for request in timer.requests(context):
+                    self._add(request)
+            except Exception:  # somebody else's function: it is asked again when the timer rings
+                _log.exception("%s: the requests of a timer failed", self.name)
 
-    def _attached(self) -> tuple[Runtime, Informer[T]]:
-        if self._runtime is None or self._informer is None:
+    def _add(self, request: Request, *, low: bool = False) -> None:
+        self.queue.add(request, low=low)
+        self._attached().observer.queued(self.name, len(self.queue))
+
+    def _attached(self) -> Runtime:
+        if self._runtime is None:
             raise ValueError(f"{self.name} is run by no operator")
-        return self._runtime, self._informer
+        return self._runtime
+
+    def _cached(self, request: Request) -> T | None:
+        return self.view(self._main).lister().get(request.name, namespace=request.namespace)
 
     def _work(self) -> None:
-        runtime, _ = self._attached()
+        runtime = self._attached()
         while True:
             request = self.queue.get()
             if request is None or self.queue.backlog.stopped:
@@ -327,7 +318,7 @@ class Controller(Generic[T]):
 
     def _handle(self, request: Request) -> Outcome:
         """One object; whatever it raises means another try, later."""
-        runtime, _ = self._attached()
+        runtime = self._attached()
         try:
             with runtime.observer.reconciling(self.name, request.namespace, request.name):
                 outcome, seconds = self._look(request)
@@ -365,11 +356,11 @@ class Controller(Generic[T]):
 
     def _again(self, request: Request) -> None:
         self.queue.add_rate_limited(request)
-        self._attached()[0].observer.retried(self.name, self.queue.failures(request))
+        self._attached().observer.retried(self.name, self.queue.failures(request))
 
     def _look(self, request: Request) -> tuple[Outcome, float | None]:
-        runtime, informer = self._attached()
-        cached = informer.store.get(request.name, namespace=request.namespace)
+        runtime = self._attached()
+        cached = self._cached(request)
         if cached is None:
             self._written.pop(request, None)
             if self._gone is not None:
@@ -384,7 +375,7 @@ class Controller(Generic[T]):
         try:
             return "success", self._reconcile(Context(self, runtime, request, obj), obj)
         except NotFound as error:
-            if error.name != name_of(obj) or informer.store.get(request.name, namespace=request.namespace):
+            if error.name != name_of(obj) or self._cached(request):
                 raise
             return "gone", None  # it went while it was worked on
 

@@ -6,16 +6,18 @@ Made of ``async_operator`` by ``make golden``: edit that one.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from apimachinery.client.connection import Client
 from apimachinery.client.reflector import ReflectorOptions
 from apimachinery.controller.caches import SharedInformers
-from apimachinery.controller.controller import Controller, Runtime
+from apimachinery.controller.context import Runtime
+from apimachinery.controller.controller import Controller
 from apimachinery.controller.election import Election, Elector, LostLeadership
 from apimachinery.controller.probes import Probes
+from apimachinery.controller.written import WrittenObjects
 from apimachinery.meta.resources import Resource
 from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
 from apimachinery.queue.observing import GuardedObserver, Observer
@@ -29,7 +31,8 @@ class Operator:
 
     ``namespace`` empty: all namespaces. ``election``: work only while this copy holds a lease. ``probes_port``: where
     ``/healthz``, ``/readyz`` and, with ``metrics`` (``PrometheusObserver.exposition``), ``/metrics`` are served.
-    ``grace_seconds``: how long work under way may take at the end.
+    ``grace_seconds``: how long work under way may take at the end. ``clusters``: clients of other clusters by name, for
+    ``Cached(…, cluster=name)`` and ``context.cluster(name)``.
 
     When the lease is lost, work stops in either form: nothing more is begun, writes through ``context.client`` raise
     ``LostLeadership``, and so do ``run`` and the end of the block. Tasks under way are cancelled; threads cannot be,
@@ -50,22 +53,35 @@ class Operator:
         sync_seconds: float = 120.0,
         options: ReflectorOptions | None = None,
         clock: Clock = SYSTEM_CLOCK,
+        clusters: Mapping[str, Client] | None = None,
     ) -> None:
+        written = WrittenObjects()
         self.observer = GuardedObserver(observer if observer is not None else Observer())
         self.informers = SharedInformers(
-            client, namespace=namespace, options=options, on_error=self._mirror_failed
+            client,
+            namespace=namespace,
+            options=options,
+            on_error=self._mirror_failed,
+            clusters=clusters,
+            written=written,
         )
         self.elector = (
             None if election is None else Elector(client, election, clock=clock, observer=self.observer)
         )
-        self.runtime = Runtime(
-            client if self.elector is None else client.fenced(self.elector.fence),
-            self.informers,
-            observer=self.observer,
-            clock=clock,
-            leading=lambda: self.leading,
+        noting = client.noting(written.note)
+        shared: dict[str, Any] = {"observer": self.observer, "clock": clock, "clusters": clusters}
+        free = Runtime(noting, self.informers, **shared)
+        self.runtime = free
+        if self.elector is not None:
+            fence = self.elector.fence
+            shared["clusters"] = {name: each.fenced(fence) for name, each in (clusters or {}).items()}
+            self.runtime = Runtime(
+                noting.fenced(fence), self.informers, leading=lambda: self.leading, **shared
+            )
+        self.controllers = tuple(
+            controller.attached(self.runtime if controller.needs_lease else free)
+            for controller in controllers
         )
-        self.controllers = tuple(controller.attached(self.runtime) for controller in controllers)
         self.working = Flag()
         self._stopping = Flag()
         self._released = Flag()
@@ -176,14 +192,18 @@ class Operator:
 
     def _lead(self) -> None:
         self._sync()
+        self._start([controller for controller in self.controllers if not controller.needs_lease])
         if self.elector is not None:
             if not self.elector.acquire(self._stopping):
                 return
             self._group.spawn("election", self.elector.hold, self._released, self._lose)
         if not self._stopping.is_set:
-            for controller in self.controllers:
-                controller.start()
+            self._start([controller for controller in self.controllers if controller.needs_lease])
             self.working.set()
+
+    def _start(self, controllers: Sequence[Controller[Any]]) -> None:
+        for controller in controllers:
+            controller.start()
 
     def _sync(self) -> None:
         waited = 0.0

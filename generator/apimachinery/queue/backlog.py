@@ -7,6 +7,8 @@ more turn, however often it happens:
   when its run is ``done`` it goes to the end of the line.
 * A delayed key waits in a heap; of two delays for one key the earlier counts.
 * ``forget`` ends the history of failures by which ``add_rate_limited`` delays a key: call it after a success.
+* A key may be added as one that has time (``low``): it is given out when no other is in line, and each tenth time even
+  then, so that it comes in the end. Adding it again as one that has none moves it forward.
 * After ``stop`` nothing is taken in; what is in line is still given out, delayed keys are dropped.
 """
 
@@ -17,12 +19,13 @@ import itertools
 import threading
 from collections import deque
 from collections.abc import Hashable
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from apimachinery.queue.bucket import TokenBucket
 from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
 
 K = TypeVar("K", bound=Hashable)
+LOW_TURN: Final = 10
 
 
 class RateLimiter(Protocol):
@@ -117,16 +120,22 @@ class Backlog(Generic[K]):
         self.stopped = False
         self._lock = threading.Lock()
         self._line: deque[K] = deque()
+        self._low: dict[K, None] = {}
+        self._turns = 0
         self._dirty: set[K] = set()
         self._running: set[K] = set()
         self._delayed: list[tuple[float, int, K]] = []
         self._due: dict[K, float] = {}
         self._order = itertools.count()
 
-    def add(self, key: K) -> None:
+    def add(self, key: K, *, low: bool = False) -> None:
         """Puts a key in line, unless it is there."""
         with self._lock:
-            self._add(key)
+            if low and not self.stopped and key not in self._dirty and key not in self._running:
+                self._dirty.add(key)
+                self._low[key] = None
+            else:
+                self._add(key)
 
     def add_after(self, key: K, seconds: float) -> None:
         """Puts a key in line when ``seconds`` have passed."""
@@ -151,8 +160,8 @@ class Backlog(Generic[K]):
                 if self._due.get(key) == due:
                     del self._due[key]
                     self._add(key)
-            if self._line:
-                key = self._line.popleft()
+            if self._line or self._low:
+                key = self._next()
                 self._dirty.discard(key)
                 self._running.add(key)
                 return key, None
@@ -173,19 +182,27 @@ class Backlog(Generic[K]):
             self._due.clear()
 
     def __len__(self) -> int:
-        return len(self._line)
+        return len(self._line) + len(self._low)
 
     @property
     def idle(self) -> bool:
         """Whether nothing is in line, under way or delayed."""
         with self._lock:
-            return not (self._line or self._running or self._due)
+            return not (len(self) or self._running or self._due)
 
     @property
     def settled(self) -> bool:
         """Whether nothing is in line or under way; keys may be delayed."""
         with self._lock:
-            return not (self._line or self._running)
+            return not (len(self) or self._running)
+
+    def _next(self) -> K:
+        self._turns += 1
+        if self._low and (not self._line or self._turns % LOW_TURN == 0):
+            key = next(iter(self._low))
+            del self._low[key]
+            return key
+        return self._line.popleft()
 
     def has_work(self, seconds: float) -> bool:
         """Whether anything is in line or under way, or due within so many seconds."""
@@ -194,6 +211,9 @@ class Backlog(Generic[K]):
             return soon or bool(self._line or self._running)
 
     def _add(self, key: K) -> None:
+        if key in self._low and not self.stopped:
+            del self._low[key]
+            self._line.append(key)
         if self.stopped or key in self._dirty:
             return
         self._dirty.add(key)

@@ -23,9 +23,9 @@ class WorkQueue(Generic[K]):
         self._bell = Bell()
         self._failed: set[K] = set()
 
-    def add(self, key: K) -> None:
-        """Puts a key in line, unless it is there."""
-        self.backlog.add(key)
+    def add(self, key: K, *, low: bool = False) -> None:
+        """Puts a key in line, unless it is there; ``low``: behind all that is urgent."""
+        self.backlog.add(key, low=low)
         self._bell.ring()
 
     def add_after(self, key: K, seconds: float) -> None:
