@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apimachinery.meta.selectors import SelectorError, parse_field_selector, parse_label_selector
+from apimachinery.meta.selectors import (
+    FEW,
+    FieldSelector,
+    FieldTerm,
+    LabelSelector,
+    Requirement,
+    SelectorError,
+    parse_field_selector,
+    parse_label_selector,
+)
 
 OBJECTS = {
     "a": {"env": "prod", "tier": "web"},
@@ -100,3 +109,60 @@ def test_fields_refused(text: str, words: str) -> None:
     with pytest.raises(SelectorError) as fault:
         parse_field_selector(text)
     assert str(fault.value) == words
+
+
+words = st.sampled_from("abcdef")
+values = st.lists(st.sampled_from(["", "1", "2", "x", "y", *(f"v{n:02}" for n in range(12))]), max_size=14)
+requirements = st.one_of(
+    st.builds(
+        lambda key, operator, values: Requirement(key, operator, tuple(sorted(set(values)))),
+        words,
+        st.sampled_from(["in", "notin"]),
+        values.filter(bool),
+    ),
+    st.builds(Requirement, words, st.sampled_from(["exists", "!"])),
+    st.builds(lambda key, sign: Requirement(key, sign, ("1",)), words, st.sampled_from("<>")),
+)
+terms = st.builds(FieldTerm, words, st.sampled_from("xyz"), st.booleans())
+
+
+@given(
+    st.lists(requirements, max_size=3 * FEW),
+    st.dictionaries(words, st.sampled_from(["", "1", "2", "x", "v03"])),
+)
+def test_many_requirements_choose_what_each_of_them_does(wanted, labels):
+    expected = all(LabelSelector((each,)).matches(labels) for each in wanted)
+    assert LabelSelector(tuple(wanted)).matches(labels) == expected
+    for each in wanted:
+        if each.operator in ("in", "notin"):
+            listed = labels.get(each.key) in each.values
+            assert each.matches(labels) == (listed if each.operator == "in" else not listed)
+
+
+@given(st.lists(terms, max_size=3 * FEW), st.dictionaries(words, st.sampled_from("xyz")))
+def test_many_terms_choose_what_each_of_them_does(wanted, fields):
+    def value_of(name: str) -> str:
+        return fields.get(name, "")
+
+    expected = all(FieldSelector((each,)).matches(value_of) for each in wanted)
+    assert FieldSelector(tuple(wanted)).matches(value_of) == expected
+
+
+def test_an_object_costs_what_its_own_labels_cost():
+    """A list by thousands of requirements asked each object about each of them."""
+
+    class Counted(dict):
+        asked = 0
+
+        def get(self, key, default=None):
+            Counted.asked += 1
+            return super().get(key, default)
+
+    selector = parse_label_selector(",".join(f"a{n}!=b" for n in range(6_000)))
+    assert selector.matches(Counted(a1="c", n="1"))
+    assert Counted.asked < 10
+    asked: list[str] = []
+    parse_field_selector(",".join(f"metadata.name!=a{n}" for n in range(6_000))).matches(
+        lambda name: asked.append(name) or "b"  # type: ignore[func-returns-value]
+    )
+    assert asked == ["metadata.name"]

@@ -296,15 +296,36 @@ def test_leader_election_is_let_in_while_others_fill_their_level():
     asyncio.run(run())
 
 
+def test_a_flow_that_has_seats_leaves_some_to_others():
+    """Slow lists of a user hold seats while they wait for a thread; a get of another does not wait for them."""
+
+    async def run() -> None:
+        fairness = Fairness(await stored(), 600, Metrics(), lambda attributes: 100_000)
+        pods = POD.removesuffix("/p")
+        lists = [asyncio.create_task(enter(fairness, ANN, pods)) for _ in range(40)]
+        for _ in range(100):  # turns of the loop, until nobody more is let in
+            await asyncio.sleep(0)
+        level = next(level for level in fairness.levels() if level.name == "global-default")
+        assert level.waiting
+        ticket = await asyncio.wait_for(enter(fairness, BOB), 10)
+        assert level.waiting, "he passed those who wait"
+        fairness.leave(ticket)
+        for task in lists:
+            task.cancel()
+        await asyncio.gather(*lists, return_exceptions=True)
+
+    asyncio.run(run())
+
+
 def test_a_level_that_changes_keeps_those_who_wait():
     async def run() -> None:
         level = Level("l", "u", Shape(False, 1, queues=4, hand=2, length=10))
         level.seat(1, 1)
-        waiter = level.wait(level.choose("flow"), 1)
+        waiter = level.wait(level.choose("flow"), 1, "flow")
         level.configure("u", Shape(False, 1, queues=2, hand=1, length=10))
-        assert level.next_queue() is waiter.queue
+        assert level.next_queue(lambda waiter: True) is waiter.queue
         level.leave(waiter)
-        assert level.next_queue() is None and level.waiting == 0
+        assert level.next_queue(lambda waiter: True) is None and level.waiting == 0
 
     asyncio.run(run())
 

@@ -6,14 +6,23 @@ import asyncio
 import contextvars
 import threading
 import time
+from collections.abc import Callable
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from apimachinery.http import workers
-from apimachinery.http.flows import KNOWN_FLOWS, LIGHT_SECONDS, SECONDS_A_BYTE, FairLines, on_behalf_of
+from apimachinery.http.flows import (
+    HEAVY,
+    KNOWN_FLOWS,
+    LIGHT,
+    LIGHT_SECONDS,
+    SECONDS_A_BYTE,
+    FairLines,
+    on_behalf_of,
+)
 from apimachinery.http.reading import MUCH_BYTES, TURN_BYTES, Reading
-from apimachinery.server.fairness.levels import Level, Shape
+from apimachinery.server.fairness.levels import Level, Shape, Waiter
 
 MEGABYTE = 1 << 20
 
@@ -44,9 +53,9 @@ def test_one_of_another_flow_is_next_however_many_wait():
 
 def test_a_flow_has_one_heavy_piece_at_a_time_and_light_ones_pass_it():
     lines: FairLines[str] = FairLines()
-    assert lines.put("a", MEGABYTE, "heavy")
+    lines.put("a", MEGABYTE, "heavy")
     lines.put("a", MEGABYTE, "heavy too")
-    assert lines.put("a", 100, "light")
+    lines.put("a", 100, "light")
     assert {taken[2] for _ in range(2) if (taken := lines.take())} == {"heavy", "light"}
     assert lines.take() is None
 
@@ -61,7 +70,8 @@ def test_what_is_small_and_costs_much_is_heavy_from_then_on():
         lines.done(line, expected, 2.0)
     lines.put("columns", 9_000, "first")
     lines.take()
-    assert not lines.put("columns", 9_000, "second"), "both are heavy, and one runs"
+    lines.put("columns", 9_000, "second")
+    assert not lines.is_ready(), "both are heavy, and one runs"
 
 
 def test_a_debt_is_not_the_beginning_of_others():
@@ -153,18 +163,18 @@ def test_a_queue_of_requests_owes_nothing_for_what_was_served_before():
     async def story() -> None:
         level = Level("a", "", Shape(False, 10, queues=8, hand=1, length=50))
         quiet, hostile = level.queues[0], level.queues[1]
-        level.begin(quiet, 1)
-        level.end(quiet, 1, 0.06)
-        level.begin(hostile, 1)
+        level.begin(quiet, 1, "quiet")
+        level.end(quiet, 1, "quiet", 0.06)
+        level.begin(hostile, 1, "hostile")
         for _ in range(10):
-            level.wait(hostile, 1)
-        level.wait(quiet, 1)
+            level.wait(hostile, 1, "hostile")
+        level.wait(quiet, 1, "quiet")
         served = 0
-        while level.next_queue() is hostile:
+        while level.next_queue(lambda waiter: True) is hostile:
             hostile.waiting.popleft()
             level.waiting -= 1
-            level.begin(hostile, 1)
-            level.end(hostile, 1, 0.00002)
+            level.begin(hostile, 1, "hostile")
+            level.end(hostile, 1, "hostile", 0.00002)
             served += 1
         assert served <= 1
 
@@ -185,7 +195,7 @@ def test_a_piece_that_nobody_waits_for_any_more_is_not_done():
         held.set()
         await first
         until = time.monotonic() + 30
-        while workers._threads._idle < 2 and time.monotonic() < until:
+        while workers._threads._idle < workers.THREADS and time.monotonic() < until:
             await asyncio.sleep(0.001)
 
     asyncio.run(story())
@@ -199,17 +209,115 @@ def test_who_comes_now_begins_with_whom_was_served_least():
         level = Level("a", "", Shape(False, 10, queues=8, hand=1, length=50))
         quiet, hostile, ahead = level.queues[:3]
         for queue in (hostile, ahead):
-            level.begin(queue, 1)
-            level.wait(queue, 1)
-        level.end(ahead, 1, 5.0)
+            level.begin(queue, 1, "hostile")
+            level.wait(queue, 1, "hostile")
+        level.end(ahead, 1, "hostile", 5.0)
         ahead.waiting.popleft()
-        level.begin(ahead, 1)
-        level.wait(quiet, 1)
+        level.begin(ahead, 1, "hostile")
+        level.wait(quiet, 1, "quiet")
         assert quiet.due == min(hostile.due, ahead.due)
         # Of equals the one that has waited longest is next, so that nobody is passed for ever.
-        assert level.next_queue() is hostile
+        assert level.next_queue(lambda waiter: True) is hostile
 
     asyncio.run(story())
+
+
+def test_light_work_does_not_wait_for_heavy_work_however_many_ask_for_it():
+    lines: FairLines[str] = FairLines()
+    for number in range(10):
+        lines.put(f"hostile {number}", MEGABYTE, "heavy")
+    running = [taken for _ in range(10) if (taken := lines.take())]
+    assert len(running) == HEAVY
+    lines.put("quiet", 100, "quiet")
+    taken = lines.take()
+    assert taken is not None and taken[2] == "quiet"
+
+
+def test_light_work_that_lasts_is_counted_as_heavy():
+    lines: FairLines[str] = FairLines()
+    for number in range(LIGHT + 1):
+        lines.put(f"odd {number}", 100, f"{number}")
+    running = [taken for _ in range(9) if (taken := lines.take())]
+    assert len(running) == LIGHT and not lines.is_ready()
+    lines.reconsider(running[0][0])
+    lines.reconsider(running[0][0])
+    taken = lines.take()
+    assert taken is not None and taken[2] == f"{LIGHT}"
+    lines.put("heavy", MEGABYTE, "first")
+    lines.put("heavier", MEGABYTE, "second")
+    running += [taken, *[taken for _ in range(9) if (taken := lines.take())]]
+    assert len(running) == LIGHT + HEAVY
+    for line, expected, _ in running:
+        lines.done(line, expected, 0.1)
+    assert sorted(drained(lines)) == ["second"]
+    assert lines._room == {True: LIGHT, False: HEAVY}
+
+
+def test_threads_that_are_held_by_light_work_are_not_all_there_are():
+    """Pieces that were taken for light and go on for ever: others' are done once somebody has looked."""
+    ending = threading.Event()
+
+    def spin() -> None:
+        while not ending.is_set():
+            sum(range(1_000))
+
+    async def of(user: str, work: Callable[[], object]) -> None:
+        on_behalf_of.set(user)
+        workers.begin_request()
+        await workers.apart(work)
+
+    async def story() -> None:
+        spinning = [asyncio.create_task(of(f"hostile {number}", spin)) for number in range(LIGHT)]
+        quiet = asyncio.create_task(of("quiet", lambda: None))
+        while not quiet.done():
+            await asyncio.sleep(0.01)
+            workers.end_costly()
+        ending.set()
+        await asyncio.gather(quiet, *spinning)
+
+    try:
+        asyncio.run(asyncio.wait_for(story(), 60))
+    finally:
+        ending.set()
+
+
+@given(st.lists(st.tuples(flow_names, st.integers(1, 10), st.booleans()), max_size=60), st.integers(1, 40))
+def test_every_request_of_a_level_has_its_turn(wanted, nominal):
+    """Whatever flows ask for, all are let in one day, none past the seats, and nothing is kept afterwards."""
+
+    async def story() -> None:
+        level = Level("a", "", Shape(False, 10, queues=8, hand=2, length=100))
+        level.seat(nominal, 10)
+
+        def fits(waiter: Waiter) -> bool:
+            needed = level.executing + waiter.seats + level.kept_from(waiter.flow)
+            return needed <= nominal or not level.executing
+
+        running: list[Waiter] = []
+        for flow, seats, ends in wanted:
+            level.wait(level.choose(flow), seats, flow)
+            served(level, fits, running)
+            if ends and running:
+                ended = running.pop(0)
+                level.end(ended.queue, ended.seats, ended.flow, 0.001)
+        while level.waiting or running:
+            served(level, fits, running)
+            assert running, "nobody is served, and somebody waits"
+            assert len(running) == 1 or level.executing <= nominal
+            ended = running.pop(0)
+            level.end(ended.queue, ended.seats, ended.flow, 0.001)
+        assert not level._held and not level.executing
+
+    asyncio.run(story())
+
+
+def served(level: Level, fits: Callable[[Waiter], bool], running: list[Waiter]) -> None:
+    """Lets in whoever may begin."""
+    while (queue := level.next_queue(fits)) is not None:
+        waiter = queue.waiting.popleft()
+        level.waiting -= 1
+        level.begin(queue, waiter.seats, waiter.flow)
+        running.append(waiter)
 
 
 class Socket:

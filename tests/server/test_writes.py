@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.server.test_api import serve
 
-from apimachinery.http.steps import HEAVY, AtOnce, Wait, Waiting
+from apimachinery.http.steps import HEAVY, AtOnce, Wait, Waiting, compute
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.order import InOrder
@@ -22,6 +22,7 @@ from apimachinery.server.api import Api
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
+from apimachinery.server.write import driver as at_work
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.driver import Driver
 from apimachinery.server.write.effects import Begin, Create, Current, Delete, Effect, Steps, Update
@@ -330,6 +331,30 @@ def test_a_stretch_runs_where_its_weight_says() -> None:
         assert await driver.run(steps(wait, HEAVY, wait)) == ["loop"] * 2 + ["kubewright-work"] * 2
         assert await driver.run(steps(Begin(small)), large=True) == ["kubewright-work"] * 2
 
+    drive(story)
+
+
+def test_what_is_noted_alone_does_not_end_a_stretch_on_a_thread(monkeypatch) -> None:
+    """The way to the loop and back again is long where others ask for much."""
+    stretches: list[int] = []
+
+    async def counted(weight: int, work: Any, *args: Any) -> Any:
+        stretches.append(weight)
+        return await compute(weight, work, *args)
+
+    async def story(driver: Driver, storage: Storage) -> None:
+        async def none() -> None:
+            return None
+
+        def steps(*effects: Effect) -> Steps[None]:
+            yield from effects
+
+        large = target()
+        large.large = True
+        await driver.run(steps(HEAVY, Begin(large), HEAVY, Wait(none), HEAVY, Begin(large)), large=True)
+        assert len(stretches) == 2
+
+    monkeypatch.setattr(at_work, "compute", counted)
     drive(story)
 
 

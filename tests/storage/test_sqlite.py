@@ -165,10 +165,10 @@ def test_after_an_io_error_nothing_is_written_until_it_is_opened_anew(tmp_path, 
         storage = await SqliteStorage.open(tmp_path / "x.db")
         await storage.create("/g/r/a", VALUE)
 
-        def broken() -> None:
+        def broken(*_: object) -> None:
             raise sqlite3.OperationalError("disk I/O error")
 
-        monkeypatch.setattr(storage._log, "commit", broken)
+        monkeypatch.setattr(storage._log, "write", broken)
         with pytest.raises(StorageClosed, match="may or may not be durable"):
             await storage.create("/g/r/b", VALUE)
         monkeypatch.undo()

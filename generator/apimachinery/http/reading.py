@@ -1,7 +1,8 @@
 """Large bodies are read a few at a time: what sixty sockets have ready would take all of a turn of the loop.
 
 A connection that delivers much is paused until its turn, in the order in which they delivered; those that deliver
-little are never paused. So a turn of the loop reads about ``TURN_BYTES`` of large bodies, however many there are.
+little are never paused. So a turn of the loop reads about ``TURN_BYTES`` of large bodies, however many there are: what
+others wait for takes some turns, each of which has to be short.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Protocol
 
 MUCH_BYTES = 32 << 10
 """What one delivery has of a large body; the rest of the system reads 64 to 256 KiB at once."""
-TURN_BYTES = 256 << 10
+TURN_BYTES = 64 << 10
 
 
 class Pausable(Protocol):

@@ -17,14 +17,15 @@ from apimachinery.http.compression import gzip_parts, wants_gzip
 from apimachinery.http.governor import Account, Crowded
 from apimachinery.http.heads import head_of, lines_of, says_cache
 from apimachinery.http.messages import Request, Response, StreamResponse
-from apimachinery.http.workers import TURN_SECONDS
 
 JOIN_BYTES = 1 << 16
 PIECE_BYTES = 1 << 18
+TURN_SECONDS = 0.001
+"""A write of a megabyte takes about as long; what others wait for takes some turns of the loop."""
 
 
 class Pace:
-    """The large writes of all connections: those of some milliseconds are made in one turn of the loop, and whatever
+    """The large writes of all connections: those of a millisecond are made in one turn of the loop, and whatever
     else is due has its turn before the next ones."""
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """Work that would hold the loop goes to a thread: large bodies, long lists, whatever is computed for them.
 
 Python runs one thread at a time, so this saves no time; but a thread gives way every moment, and the loop answers
-others meanwhile. Two threads are enough to let a short piece of work pass a long one, and few enough for the loop to
+others meanwhile. A few threads are enough to let a short piece of work pass a long one, and few enough for the loop to
 get its turn. Work waits in queues by user and by weight (``flows``), so that nobody waits for all of
 somebody else's. What is handed over must not change what others see: it computes with objects of the request alone.
 
@@ -30,7 +30,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from apimachinery.http.flows import FairLines, on_behalf_of
+from apimachinery.http.flows import LIGHT_SECONDS, FairLines, Line, on_behalf_of
 
 MANY_RECORDS = 1_000
 """Above this a list is joined, encoded and selected from apart."""
@@ -62,36 +62,60 @@ _R = TypeVar("_R")
 _A = TypeVar("_A")
 
 
+# Where a system has no clock for another thread, CPU time is taken to pass as all time does.
+_clock_of: Callable[[int], int] = getattr(
+    time, "pthread_getcpuclockid", lambda thread: getattr(time, "CLOCK_MONOTONIC", 0)
+)
+_read_clock: Callable[[int], float] = getattr(time, "clock_gettime", lambda clock: time.monotonic())
+
+
 class _Workers:
-    """Two threads, and queues by flow (``FairLines``) before them."""
+    """A few threads, and queues by flow (``FairLines``) before them."""
 
     def __init__(self, threads: int) -> None:
         self._pool = ThreadPoolExecutor(threads, "kubewright-work")
         self._idle = threads
         self._lines: FairLines[tuple[Future[Any], Callable[[], Any]]] = FairLines()
+        self._running: dict[Line[Any], tuple[int, float]] = {}
+        """By its queue the clock of a piece's thread, and what that showed when the piece began."""
         self._lock = threading.Lock()
 
-    def submit(self, flow: str, size: int, work: Callable[[], _R]) -> Future[_R]:
+    def submit(self, flow: str, size: int, work: Callable[[], _R], *, heavy: bool = False) -> Future[_R]:
         """Has work done when its turn comes, on an object of so many bytes."""
         future: Future[_R] = Future()
         with self._lock:
-            begins = self._lines.put(flow, size, (future, work)) and self._idle > 0
-            self._idle -= begins
-        if begins:
-            self._pool.submit(self._work)
+            self._lines.put(flow, size, (future, work), heavy=heavy)
+            self._begin_next()
         return future
 
+    def look(self) -> None:
+        """Counts light pieces that last as heavy, to be called several times a second: others may begin."""
+        with self._lock:
+            for line, (clock, began) in self._running.items():
+                if line.light and _read_clock(clock) - began > LIGHT_SECONDS:
+                    self._lines.reconsider(line)
+            self._begin_next()
+
+    def _begin_next(self) -> None:
+        """Has a thread begin where there is one, and something for it; each that begins has the next one begin."""
+        if self._idle and self._lines.is_ready():
+            self._idle -= 1
+            self._pool.submit(self._work)
+
     def _work(self) -> None:
-        """Does what there is. Each piece that ends lets one more begin, so no more threads have to be woken for it."""
+        """Does what there is."""
+        clock = _clock_of(threading.get_ident())
         while True:
             with self._lock:
                 taken = self._lines.take()
                 if taken is None:
                     self._idle += 1
                     return
-            line, expected, (future, work) = taken
-            del taken
-            began = time.thread_time()
+                line, expected, (future, work) = taken
+                del taken
+                began = _read_clock(clock)
+                self._running[line] = clock, began
+                self._begin_next()
             if future.set_running_or_notify_cancel():
                 try:
                     future.set_result(work())
@@ -99,10 +123,13 @@ class _Workers:
                     future.set_exception(fault)
             del future, work
             with self._lock:
-                self._lines.done(line, expected, time.thread_time() - began)
+                del self._running[line]
+                self._lines.done(line, expected, _read_clock(clock) - began)
 
 
-_threads = _Workers(2)
+THREADS = 8
+"""More than pieces begin at a time: light ones that turned out to be heavy take no place of others."""
+_threads = _Workers(THREADS)
 
 
 class _Asking:
@@ -269,10 +296,6 @@ class Spending:
 
 _spending: ContextVar[Spending | None] = ContextVar("spending", default=None)
 _windows = threading.Lock()
-# Where a system has no clock for another thread, CPU time is taken to pass as all time does.
-_clock_of: Callable[[int], int] = getattr(
-    time, "pthread_getcpuclockid", lambda thread: getattr(time, "CLOCK_MONOTONIC", 0)
-)
 _running: set[_Piece[Any]] = set()
 
 
@@ -296,6 +319,7 @@ def weigh(size: int) -> None:
 def end_costly() -> None:
     """Ends what has cost too much, and tidies up; to be called several times a second."""
     _collector.tidy()
+    _threads.look()
     for piece in tuple(_running):
         piece.check()
 
@@ -308,7 +332,7 @@ class _Piece(Generic[_R]):
         self._spending = spending
         self._thread = 0
         self._clock = 0
-        self._began = 0.0
+        self._since = self._began = 0.0
         self._open = False
         self._ended = False
 
@@ -321,6 +345,7 @@ class _Piece(Generic[_R]):
                 raise TooCostly
             self._thread = threading.get_ident()
             self._clock = _clock_of(self._thread)
+            self._since = _read_clock(self._clock)
             try:
                 self._open = True
                 try:
@@ -347,7 +372,7 @@ class _Piece(Generic[_R]):
         """Ends it where it has cost too much."""
         if self._spending is None or not self._open or self._ended:
             return
-        cost = self._spending.spent + time.clock_gettime(self._clock) - self._began
+        cost = self._spending.spent + _read_clock(self._clock) - self._since
         if cost > self._spending.limit:
             self.end()
 
@@ -373,8 +398,8 @@ def made_for_request() -> list[Any]:
 
 
 def on_thread(work: Callable[[_A], object], of: _A) -> None:
-    """Has it done on a thread for work, on whose account nobody waits."""
-    _threads.submit(on_behalf_of.get(), 0, lambda: work(of))
+    """Has it done on a thread for work, on whose account nobody waits; what a user waits for passes it."""
+    _threads.submit(on_behalf_of.get(), 0, lambda: work(of), heavy=True)
 
 
 async def apart(work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:

@@ -10,8 +10,9 @@ Faults are ``SelectorError`` in kube-apiserver's words; a server answers them wi
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from apimachinery.meta.names import label_value_faults, qualified_name_faults
@@ -19,6 +20,8 @@ from apimachinery.meta.printing import go_quote
 from apimachinery.meta.sorting import in_slices
 
 Labels = Mapping[str, str]
+FEW = 8
+"""So many requirements, terms or values are gone through; of more, those are sought that concern an object."""
 
 
 class SelectorError(ValueError):
@@ -38,9 +41,9 @@ class Requirement:
         value = labels.get(self.key)
         match self.operator:
             case "in":
-                return value in self.values
+                return value is not None and self._lists(value)
             case "notin":
-                return value is None or value not in self.values
+                return value is None or not self._lists(value)
             case "exists":
                 return value is not None
             case "!":
@@ -50,16 +53,42 @@ class Requirement:
         bound = int(self.values[0])
         return number > bound if self.operator == ">" else number < bound
 
+    def _lists(self, value: str) -> bool:
+        values = self.values
+        if len(values) <= FEW:
+            return value in values
+        place = bisect_left(values, value)
+        return place < len(values) and values[place] == value
+
 
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
-    """Requirements that must all hold; none at all select everything."""
+    """Requirements that must all hold; none at all select everything. Of many, an object costs what its own labels
+    cost, however many there are."""
 
     requirements: tuple[Requirement, ...] = ()
+    _sorted: tuple[dict[str, list[Requirement]], set[str]] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
+    """Of many requirements: those of each key, and the keys without which labels do not match."""
+
+    def __post_init__(self) -> None:
+        if len(self.requirements) <= FEW:
+            return
+        by_key: dict[str, list[Requirement]] = {}
+        for requirement in self.requirements:
+            by_key.setdefault(requirement.key, []).append(requirement)
+        demanded = {each.key for each in self.requirements if each.operator not in ("notin", "!")}
+        object.__setattr__(self, "_sorted", (by_key, demanded))
 
     def matches(self, labels: Labels) -> bool:
         """Whether labels meet all requirements."""
-        return all(requirement.matches(labels) for requirement in self.requirements)
+        if self._sorted is None:
+            return all(requirement.matches(labels) for requirement in self.requirements)
+        by_key, demanded = self._sorted
+        if len(demanded) > len(labels) or not all(key in labels for key in demanded):
+            return False
+        return all(requirement.matches(labels) for key in labels for requirement in by_key.get(key, ()))
 
 
 EVERYTHING = LabelSelector()
@@ -257,13 +286,31 @@ class FieldTerm:
 
 @dataclass(frozen=True, slots=True)
 class FieldSelector:
-    """Terms that must all hold."""
+    """Terms that must all hold. Of many, an object is asked for each field once."""
 
     terms: tuple[FieldTerm, ...] = ()
+    _sorted: dict[str, tuple[set[str], set[str]]] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
+    """Of many terms: by field the values that it must have, and must not have."""
+
+    def __post_init__(self) -> None:
+        if len(self.terms) <= FEW:
+            return
+        by_field: dict[str, tuple[set[str], set[str]]] = {}
+        for term in self.terms:
+            by_field.setdefault(term.field, (set(), set()))[term.negated].add(term.value)
+        object.__setattr__(self, "_sorted", by_field)
 
     def matches(self, value_of: Callable[[str], str]) -> bool:
         """Whether an object, asked by ``value_of`` for a field's text, meets all terms."""
-        return all((value_of(term.field) == term.value) != term.negated for term in self.terms)
+        if self._sorted is None:
+            return all((value_of(term.field) == term.value) != term.negated for term in self.terms)
+        for name, (wanted, unwanted) in self._sorted.items():
+            value = value_of(name)
+            if value in unwanted or (wanted and wanted != {value}):
+                return False
+        return True
 
     def exact(self, field: str) -> str | None:
         """The value that the terms demand of a field; None where they leave it open."""

@@ -34,6 +34,10 @@ BUSY_SECONDS = 10.0
 HEAL_SECONDS = 1.0
 LOOKED_BYTES = 8 << 20
 """What the write-ahead log grows by before somebody looks why: SQLite empties it at 4 MiB."""
+LOOKS = 8
+"""How often its size is asked for on the way there: each time lets go of the interpreter."""
+COMMITTED_BYTES = 32 << 10
+"""What an event of a few bytes adds to it: pages of the table and of the index."""
 GROWN_BYTES = 96 << 20
 """Of the write-ahead log, which has some 64 MiB after a large transaction: what more is worth a word."""
 GROWTH_BYTES = 512
@@ -42,10 +46,12 @@ GROWTH_BYTES = 512
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A write that waits: the events of one key that are committed together, and who is told."""
+    """A write that waits: the events of one key that are committed together, who is told (and may give up), and what is
+    done once nobody writes the key any more."""
 
     events: tuple[Event, ...]
-    durable: asyncio.Future[None]
+    told: asyncio.Future[None]
+    settled: asyncio.Future[None]
     since: float
 
     @property
@@ -91,6 +97,8 @@ class Commits:
         self._full = ""
         self._blocked = ""
         self._looked_bytes, self._told_bytes = LOOKED_BYTES, GROWN_BYTES
+        self._written = 0
+        """Bytes since the size of the log was asked for."""
         self._loop = asyncio.get_running_loop()
         self._closed = False
 
@@ -145,19 +153,18 @@ class Commits:
     async def append(self, event: Event, before: Event | None = None) -> Record:
         """The event's record, once it is durable, and what comes right before it. Raises StorageError."""
         loop = asyncio.get_running_loop()
-        durable: asyncio.Future[None] = loop.create_future()
-        self._busy[event.record.key] = durable
         events = (event,) if before is None else (before, event)
-        self._next.append(_Pending(events, durable, time.monotonic()))
+        pending = _Pending(events, loop.create_future(), loop.create_future(), time.monotonic())
+        self._busy[event.record.key] = pending.settled
+        self._next.append(pending)
         if not self._scheduled:
             self._scheduled = True
-            loop.call_soon(self._start_commit)
-        await asyncio.shield(durable)
+            # It begins in the next turn, with all that is appended in this one. The loop itself keeps only a weak
+            # reference to a task.
+            self._committing = loop.create_task(self._commit())
+        # Not a shield around one future for both: under load each turn of the loop that a write waits for is long.
+        await pending.told
         return event.record
-
-    def _start_commit(self) -> None:
-        # The loop itself keeps only a weak reference to a task.
-        self._committing = asyncio.get_running_loop().create_task(self._commit())
 
     async def _commit(self) -> None:
         while self._next:
@@ -204,9 +211,10 @@ class Commits:
         """On the committing thread. Another program's lock is waited for until then, on the monotonic clock."""
         while True:
             try:
-                self._log.begin(events)
+                self._log.write(events)
                 break
             except sqlite3.OperationalError as fault:
+                self._log.roll_back()
                 if getattr(fault, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY:
                     raise
                 if not self._blocked:
@@ -216,12 +224,14 @@ class Commits:
                     )
                 if time.monotonic() > until:
                     raise
-        self._log.commit()
         if self._blocked:
             self._blocked = ""
             log.warning("the database is no longer locked; writes go on")
         self._lock.set_mark(self._identity, events[-1].record.revision)
-        self._look_at_log()
+        self._written += sum(len(event.record.value) + COMMITTED_BYTES for event in events)
+        if self._written >= LOOKED_BYTES // LOOKS:
+            self._written = 0
+            self._look_at_log()
 
     def _look_at_log(self) -> None:
         """On the committing thread: sees whether the write-ahead log can be emptied, whenever it has grown. Where the
@@ -253,11 +263,13 @@ class Commits:
             self.revision = events[-1].revision
             self._publish(events)
         for pending in batch:
+            pending.settled.set_result(None)
+            if pending.told.done():  # whoever waited has given up
+                continue
             if failure is None:
-                pending.durable.set_result(None)
+                pending.told.set_result(None)
             else:
-                pending.durable.set_exception(failure)
-                pending.durable.exception()  # whoever waits sees it; nobody may be left
+                pending.told.set_exception(failure)
 
     # A full disk.
 

@@ -18,6 +18,7 @@ import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from apimachinery.storage.file_lock import StorageFileError
 from apimachinery.storage.interface import Compacted, Event, Record, StorageError
@@ -208,35 +209,29 @@ class Log:
         """Makes the index again from the rows; see ``sqlite_checks``."""
         return rebuild_index(self._writer)
 
-    def begin(self, events: Sequence[Event]) -> None:
-        """Puts events into a transaction that ``commit`` ends: nothing is synced yet. Waits ``LOCK_SECONDS``
-        for the lock of another program."""
+    def write(self, events: Sequence[Event]) -> None:
+        """Makes events durable in one transaction. Waits ``LOCK_SECONDS`` for the lock of another program."""
+        rows = list(map(self._row, events))
+        if len(rows) == 1:
+            # One statement is a transaction. Each more lets go of the interpreter, and others keep it for a while.
+            self._writer.execute(_INSERT, rows[0])
+            return
         self._writer.execute("BEGIN IMMEDIATE")
-        self._writer.executemany(
-            _INSERT,
-            [
-                (
-                    event.record.revision,
-                    event.record.key,
-                    event.record.created,
-                    event.previous.revision if event.previous else 0,
-                    int(event.deleted),
-                    stored := self._stored(event.record),
-                    checksum(
-                        event.record.key,
-                        event.record.revision,
-                        event.record.created,
-                        event.deleted,
-                        stored,
-                    ),
-                )
-                for event in events
-            ],
-        )
-
-    def commit(self) -> None:
-        """Makes the transaction durable."""
+        self._writer.executemany(_INSERT, rows)
         self._writer.execute("COMMIT")
+
+    def _row(self, event: Event) -> tuple[Any, ...]:
+        record = event.record
+        stored = self._stored(record)
+        return (
+            record.revision,
+            record.key,
+            record.created,
+            event.previous.revision if event.previous else 0,
+            int(event.deleted),
+            stored,
+            checksum(record.key, record.revision, record.created, event.deleted, stored),
+        )
 
     def roll_back(self) -> None:
         """Gives up the transaction where one is open."""
@@ -262,7 +257,7 @@ class Log:
         for key, revision in rows:
             self._writer.execute("DELETE FROM log WHERE key = ? AND revision <= ?", (key, revision))
         self.set_compacted(newest)
-        self.commit()
+        self._writer.execute("COMMIT")
 
     def begin_anew(self, revision: int) -> None:
         """Says that the state is that of ``revision``, all before it is compacted, and that this is another database
@@ -270,7 +265,7 @@ class Log:
         self._writer.execute("BEGIN IMMEDIATE")
         self.set_compacted(revision)
         self._writer.execute("INSERT OR REPLACE INTO facts VALUES ('identity', ?)", (_identity(),))
-        self.commit()
+        self._writer.execute("COMMIT")
 
     def shrink(self) -> None:
         """Gives free pages back to the file system and empties the write-ahead log."""

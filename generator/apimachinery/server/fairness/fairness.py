@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 
 from apimachinery.access.authorization import MASTERS, Attributes
@@ -42,6 +43,7 @@ class Ticket:
     lane: Lane
     queue: Queue | None
     seats: int
+    flow: str
     began: float
     watches: bool = False
 
@@ -218,28 +220,29 @@ class Fairness:
         if lane.estimated is not None:
             lane.estimated.observe(seats)
         queue = level.choose(flow)
-        if self._left > 0 and not level.waiting and self._has_room(level, seats):
+        if self._left > 0 and not level.waiting and self._has_room(level, seats, flow):
             self._start_turn()
             self._left -= 1
-            level.begin(queue, seats)
-            return self._let_in(lane, queue, seats, attributes.verb == "watch")
+            level.begin(queue, seats, flow)
+            return self._let_in(lane, queue, seats, flow, attributes.verb == "watch")
         writes = attributes.verb not in _READING
         self.inqueue[writes] += 1
         try:
-            await self._wait(lane, level, queue, seats)
+            await self._wait(lane, queue, seats, flow)
         finally:
             self.inqueue[writes] -= 1
-        return self._let_in(lane, queue, seats, attributes.verb == "watch")
+        return self._let_in(lane, queue, seats, flow, attributes.verb == "watch")
 
     def enter_exempt(self, lane: Lane) -> Ticket:
         """Lets a request in that no limit holds for."""
         lane.dispatched.value += 1
         lane.executing += 1
-        return Ticket(lane, None, 0, perf_counter())
+        return Ticket(lane, None, 0, "", perf_counter())
 
-    async def _wait(self, lane: Lane, level: Level, queue: Queue, seats: int) -> None:
+    async def _wait(self, lane: Lane, queue: Queue, seats: int, flow: str) -> None:
+        level = lane.level
         try:
-            waiter = level.wait(queue, seats)
+            waiter = level.wait(queue, seats, flow)
         except Rejected as rejected:
             self._count_rejected(lane, rejected.reason)
             raise
@@ -264,7 +267,9 @@ class Fairness:
 
     def _give_up(self, level: Level, waiter: Waiter) -> None:
         if waiter.turn.done() and not waiter.turn.cancelled():
-            level.end(waiter.queue, waiter.seats, 0.0)  # it was let in just now, and does not come
+            level.end(
+                waiter.queue, waiter.seats, waiter.flow, 0.0
+            )  # it was let in just now, and does not come
         else:
             level.leave(waiter)
 
@@ -276,11 +281,11 @@ class Fairness:
             )
         count.value += 1
 
-    def _let_in(self, lane: Lane, queue: Queue, seats: int, watches: bool) -> Ticket:
+    def _let_in(self, lane: Lane, queue: Queue, seats: int, flow: str, watches: bool) -> Ticket:
         lane.dispatched.value += 1
         lane.executing += 1
         lane.seats += seats
-        return Ticket(lane, queue, seats, perf_counter(), watches)
+        return Ticket(lane, queue, seats, flow, perf_counter(), watches)
 
     def leave(self, ticket: Ticket) -> None:
         """A request is done, or, of a watch, its beginning."""
@@ -295,13 +300,13 @@ class Fairness:
         if ticket.queue is None:
             return
         lane.seats -= ticket.seats
-        lane.level.end(ticket.queue, ticket.seats, seconds)
+        lane.level.end(ticket.queue, ticket.seats, ticket.flow, seconds)
         if lane.level.waiting:
             self._start_turn()
 
-    def _has_room(self, level: Level, seats: int) -> bool:
+    def _has_room(self, level: Level, seats: int, flow: str) -> bool:
         """Whether a request may take seats: the level's own, or idle ones that others lend."""
-        wanted = level.executing + seats
+        wanted = level.executing + seats + level.kept_from(flow)
         if wanted <= level.nominal or not level.executing:
             return True
         if wanted - level.nominal > level.borrowable:
@@ -309,6 +314,9 @@ class Fairness:
         lent = sum(max(0, other.executing - other.nominal) for other in self._levels.values())
         spare = sum(other.spare() for other in self._levels.values() if other is not level)
         return wanted - max(level.executing, level.nominal) <= spare - lent
+
+    def _fits(self, level: Level, waiter: Waiter) -> bool:
+        return self._has_room(level, waiter.seats, waiter.flow)
 
     # Turns of the loop.
 
@@ -330,15 +338,15 @@ class Fairness:
             if not ready:
                 break
             level = min(ready, key=lambda level: level.executing / max(level.nominal, 1))
-            queue = level.next_queue()
-            if queue is None or not self._has_room(level, queue.waiting[0].seats):
+            queue = level.next_queue(partial(self._fits, level))
+            if queue is None:
                 blocked.add(level.name)
                 continue
             waiter = queue.waiting.popleft()
             level.waiting -= 1
             if waiter.turn.done():
                 continue
-            level.begin(queue, waiter.seats)
+            level.begin(queue, waiter.seats, waiter.flow)
             waiter.turn.set_result(None)
             self._left -= 1
         if any(level.waiting for level in waiting) and len(blocked) < len(waiting):

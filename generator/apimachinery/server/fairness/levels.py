@@ -5,6 +5,10 @@ dispatched moves it on by the work that it is expected to be (its seats, for as 
 average), and by the difference when it ends. The queue with the smallest ``due`` is next. A queue that was empty begins
 at the time of the others: it saves up no right to be served alone, and what it was served before is not held against it
 (as with kube-apiserver). A user whose one write took 60 ms would wait for thousands of another's gets of 20 µs.
+
+Kept seats. Requests that take seats may wait for a thread for a long time, since Python runs one at a time: sixty slow
+lists of one user would hold every seat, and a get of another would wait until one of them ends. So a flow that has
+seats gets no more of the last quarter of them, which are kept for flows that have none.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -22,7 +27,8 @@ WAIT_SECONDS = 15.0
 """A quarter of the time that a request may take, as with kube-apiserver."""
 SMOOTHING = 0.1
 FIRST_GUESS = 0.001
-"""Flows whose hands are remembered."""
+KEPT_SHARE = 4
+"""One seat of so many is kept for flows that have none."""
 Json = dict[str, Any]
 
 
@@ -42,6 +48,7 @@ class Waiter:
     turn: asyncio.Future[None]
     queue: Queue
     since: float
+    flow: str
 
 
 @dataclass(slots=True, eq=False)
@@ -103,6 +110,7 @@ class Level:
         self.waiting = 0
         self.due = 0.0
         self.average = FIRST_GUESS
+        self._held: dict[str, int] = {}
         self.configure(uid, shape)
 
     def configure(self, uid: str, shape: Shape) -> None:
@@ -148,13 +156,17 @@ class Level:
             (self.queues[card] for card in hand), key=lambda queue: len(queue.waiting) + queue.executing
         )
 
-    def wait(self, queue: Queue, seats: int) -> Waiter:
+    def kept_from(self, flow: str) -> int:
+        """Seats that a flow leaves to others: none where it has none itself, or where nobody can wait."""
+        return self.nominal // KEPT_SHARE if flow in self._held and self.shape.queues else 0
+
+    def wait(self, queue: Queue, seats: int, flow: str) -> Waiter:
         """Lets a request wait. Raises Rejected."""
         if not self.shape.queues:
             raise Rejected("concurrency-limit")
         if len(queue.waiting) >= self.shape.length:
             raise Rejected("queue-full")
-        waiter = Waiter(seats, asyncio.get_running_loop().create_future(), queue, perf_counter())
+        waiter = Waiter(seats, asyncio.get_running_loop().create_future(), queue, perf_counter(), flow)
         if not queue.waiting and not queue.executing:
             self._join(queue)
         queue.waiting.append(waiter)
@@ -167,10 +179,18 @@ class Level:
             waiter.queue.waiting.remove(waiter)
             self.waiting -= 1
 
-    def next_queue(self) -> Queue | None:
-        """The queue whose turn it is."""
-        ready = (queue for queue in self.queues if queue.waiting)
-        return min(ready, key=lambda queue: (queue.due, queue.waiting[0].since), default=None)
+    def next_queue(self, fits: Callable[[Waiter], bool]) -> Queue | None:
+        """The queue whose turn it is, None where its request does not fit: those behind it wait too, or narrow ones
+        would keep wide ones out for ever. But what a flow leaves to others, they may take."""
+        ready = [queue for queue in self.queues if queue.waiting]
+        first = min(ready, key=_turn, default=None)
+        if first is None or fits(first.waiting[0]):
+            return first
+        if not self.kept_from(first.waiting[0].flow):
+            return None
+        new = (queue for queue in ready if queue.waiting[0].flow not in self._held)
+        first = min(new, key=_turn, default=None)
+        return first if first is not None and fits(first.waiting[0]) else None
 
     def _join(self, queue: Queue) -> None:
         """A queue that was empty begins at the time of the one that is least served; who waited longer goes first."""
@@ -178,7 +198,7 @@ class Level:
         queue.due = min((other.due for other in self._busy), default=self.due)
         self._busy.add(queue)
 
-    def begin(self, queue: Queue, seats: int) -> None:
+    def begin(self, queue: Queue, seats: int, flow: str) -> None:
         """A request of a queue is let in."""
         if not queue.waiting and not queue.executing:
             self._join(queue)
@@ -187,14 +207,23 @@ class Level:
         queue.executing += 1
         self.executing += seats
         self.running += 1
+        self._held[flow] = self._held.get(flow, 0) + seats
 
-    def end(self, queue: Queue, seats: int, seconds: float) -> None:
+    def end(self, queue: Queue, seats: int, flow: str, seconds: float) -> None:
         """It is done, after so many seconds."""
         queue.due += seats * (seconds - self.average)
         self.average += SMOOTHING * (seconds - self.average)
         queue.executing -= 1
         self.executing -= seats
         self.running -= 1
+        self._held[flow] -= seats
+        if not self._held[flow]:
+            del self._held[flow]
+
+
+def _turn(queue: Queue) -> tuple[float, float]:
+    """What queues that wait are ordered by."""
+    return queue.due, queue.waiting[0].since
 
 
 def _rounded(value: float) -> int:

@@ -223,8 +223,18 @@ class Course(Generic[_R]):
         return effect
 
     def _stretch_of_large(self) -> tuple[Effect | None, list[Any]]:
-        """With the effect goes what the steps refer to, for whoever frees large objects a little at a time."""
-        return self._stretch(), held_by(self._steps)
+        """With the effect goes what the steps refer to, for whoever frees large objects a little at a time. An effect
+        that is noted alone does not end the stretch, unless it goes on elsewhere: the way to the loop and back again
+        is long where others ask for much."""
+        weight = self._weight
+        effect = self._stretch()
+        while isinstance(effect, Begin | Heavy):
+            self._note(effect)
+            if self._weight != weight:
+                effect = None
+                break
+            effect = self._stretch()
+        return effect, held_by(self._steps)
 
     def _stretch(self) -> Effect | None:
         """Runs a stretch, here and now; the effect it ends with, None at the end."""
