@@ -8,7 +8,7 @@ import pytest
 
 from apimachinery.server.catalog.options import WORKLOADS, OptionError, parse_controllers
 from apimachinery.workloads.rollouts import in_proportion, limits, newest_size, replicas, share, shrunk
-from apimachinery.workloads.table import WORKLOADS as TABLE
+from apimachinery.workloads.table import workloads
 
 from .objects import LABELS, Objects, template
 
@@ -150,7 +150,7 @@ def test_least_missed_pods_go_first(objects: Objects) -> None:
 
 
 def test_names_of_controllers() -> None:
-    assert set(WORKLOADS) == set(TABLE)
+    assert set(WORKLOADS) == set(workloads())
     assert parse_controllers("workloads") == frozenset(WORKLOADS)
     assert parse_controllers("all,workloads,node") >= {"gc", "deployment", "node"}
     with pytest.raises(OptionError, match="'workload' is none; use all, none, workloads, or namespace"):

@@ -243,9 +243,8 @@ class ApiParts:
         from apimachinery.server.controllers.decoded import DecodedObjects
         from apimachinery.server.controllers.workloads import ServedCluster
 
-        return ServedCluster(
-            DecodedObjects(self.catalog, self.cache), self.writer, self.deleter, lambda pod, metric: None
-        )
+        usage = (lambda pod, metric: None) if self.node is None else self.node.usage
+        return ServedCluster(DecodedObjects(self.catalog, self.cache), self.writer, self.deleter, usage)
 
     @cached_property
     def definitions(self) -> Definitions | None:

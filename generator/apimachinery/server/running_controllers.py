@@ -117,16 +117,13 @@ def _authorities(api: ApiParts, served: Served) -> Loop:
 
 
 def _workload(name: str) -> Choose:
-    """A workload controller, where its resource is served."""
+    """A workload controller, where its resources are served."""
 
     def choose(api: ApiParts) -> Maker | None:
-        from apimachinery.server.controllers.workloads import WorkloadController
-        from apimachinery.workloads import table
+        from apimachinery.server.controllers.workloads import workload_controllers
+        from apimachinery.workloads.table import workloads
 
-        held = api.cluster.decoded.resource(table.WORKLOADS[name].resource)
-        if held is None:
-            return None
-        return partial(WorkloadController, name, table.WORKLOADS[name], held.served, api.cluster, api.cache)
+        return partial(workload_controllers, name, workloads()[name], api.cluster, api.cache)
 
     return choose
 

@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
-from . import deployments, replicasets
+from . import (
+    cronjobs,
+    daemonsets,
+    deployments,
+    disruption,
+    endpointslices,
+    jobs,
+    replicasets,
+    scaling,
+    statefulsets,
+)
 from .interface import Workload
 
-WORKLOADS: dict[str, Workload] = {
-    "deployment": deployments.WORKLOAD,
-    "replicaset": replicasets.REPLICA_SETS,
-    "replicationcontroller": replicasets.REPLICATION_CONTROLLERS,
-}
+
+def workloads() -> dict[str, tuple[Workload, ...]]:
+    """Those of one server."""
+    return {
+        "deployment": (deployments.WORKLOAD,),
+        "replicaset": (replicasets.REPLICA_SETS,),
+        "replicationcontroller": (replicasets.REPLICATION_CONTROLLERS,),
+        "statefulset": (statefulsets.WORKLOAD,),
+        "daemonset": (daemonsets.WORKLOAD,),
+        "job": (jobs.WORKLOAD, jobs.ORPHANS),
+        "ttl-after-finished": (jobs.EXPIRY,),
+        "cronjob": (cronjobs.WORKLOAD,),
+        "endpointslice": (endpointslices.SLICES_WORKLOAD,),
+        "endpoint": (endpointslices.ENDPOINTS_WORKLOAD,),
+        "horizontalpodautoscaling": (scaling.workload(),),
+        "disruption": (disruption.WORKLOAD,),
+    }

@@ -27,6 +27,15 @@ WORKLOADS = (
     "deployment",
     "replicaset",
     "replicationcontroller",
+    "statefulset",
+    "daemonset",
+    "job",
+    "ttl-after-finished",
+    "cronjob",
+    "endpointslice",
+    "endpoint",
+    "horizontalpodautoscaling",
+    "disruption",
 )
 """Those of kube-controller-manager that make pods and look after them: ``workloads`` means all of them."""
 SIMULATIONS = ("node",)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from fractions import Fraction
+from functools import partial
 
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta import clock
@@ -12,6 +13,7 @@ from apimachinery.meta.errors import ApiError, not_found
 from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.controllers.controller import Controller, Source
 from apimachinery.server.controllers.decoded import DecodedObjects
+from apimachinery.server.controllers.leadership import Alone
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import DeleteOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
@@ -148,3 +150,15 @@ class WorkloadController(Controller):
             if any(cause.reason == TERMINATING for cause in error.causes):
                 return None
             raise
+
+
+def workload_controllers(
+    name: str, workloads: Sequence[Workload], cluster: ServedCluster, cache: WatchCache
+) -> Alone:
+    """The loops of one name, over the resources that are served."""
+    made = []
+    for workload in workloads:
+        held = cluster.decoded.resource(workload.resource)
+        if held is not None:
+            made.append(partial(WorkloadController, name, workload, held.served, cluster, cache))
+    return Alone(made)

@@ -10,6 +10,7 @@ Annotations of a pod win over rules, of which the first that picks it counts. Du
     node.kubewright.dev/terminate-after  from deletion to gone; never longer than the grace period
     node.kubewright.dev/image-error      "true": the image is never pulled
     node.kubewright.dev/logs             what its containers said
+    node.kubewright.dev/cpu, .../memory  what it uses, as quantities (else a tenth of what it requests)
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ import re
 import tarfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
 from typing import Any, Final
 
+from apimachinery.kinds.amounts import aggregate, parsed
 from apimachinery.meta.selectors import parse_label_selector
 
 PREFIX: Final = "node.kubewright.dev/"
@@ -46,6 +49,8 @@ class Plan:
     exit_code: int | None = None
     image_error: bool = False
     logs: str = ""
+    cpu: str = ""
+    memory: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +191,10 @@ class NodeBehaviour:
     logs: Logs = _planned_logs
     forward: Forward = _echo
 
+    def usage(self, pod: Pod, metric: str) -> Fraction | None:
+        """What a pod uses; see ``used_by``."""
+        return used_by(pod, self.plan_of(pod), metric)
+
     def plan_of(self, pod: Pod) -> Plan:
         """What is to become of a pod. Annotations that cannot be read are passed over."""
         plan = next((rule.plan for rule in self.rules if rule.picks(pod)), None)
@@ -205,8 +214,23 @@ class NodeBehaviour:
         return replace(plan, **changes) if changes else plan
 
 
+_LEAST_USED: Final = {"cpu": Fraction(1, 1000), "memory": Fraction(8 << 20)}
+
+
+def used_by(pod: Pod, plan: Plan, metric: str) -> Fraction | None:
+    """What a pod uses of ``cpu`` (cores) or ``memory`` (bytes), as its plan says or plausibly; None where it does not
+    run."""
+    if metric not in _LEAST_USED or (pod.get("status") or {}).get("phase") != "Running":
+        return None
+    given = parsed(plan.cpu if metric == "cpu" else plan.memory)
+    if given is not None:
+        return given.value
+    requests = aggregate(pod["spec"], "requests").get(metric)
+    return max(requests.value / 10 if requests is not None else Fraction(0), _LEAST_USED[metric])
+
+
 def _read(name: str, text: str) -> float | int | bool | str | None:
-    if name == "logs":
+    if name in ("logs", "cpu", "memory"):
         return text
     if name == "image_error":
         return text == "true"
