@@ -18,6 +18,7 @@ from apimachinery.access.certificates import made_authority
 
 ROOT = Path(__file__).parents[2]
 KUBECTL = shutil.which("kubectl")
+PATIENCE_SECONDS = 120.0
 FILES = {
     "admin.csv": "t1,root,1,system:masters\n",
     "users.csv": "t1,ann,1\n",
@@ -89,6 +90,10 @@ def started(folder: Path, arguments: Sequence[str]) -> Iterator[subprocess.Popen
             yield server
         finally:
             server.terminate()
+            try:
+                server.communicate(timeout=PATIENCE_SECONDS)
+            finally:
+                server.kill()  # without a use where it has ended
 
 
 def lines_of(server: subprocess.Popen[str]) -> list[str]:
@@ -119,6 +124,7 @@ def test_kubectl_works_with_the_kubeconfig(options: str, folder: Path) -> None:
             capture_output=True,
             text=True,
             check=False,
+            timeout=PATIENCE_SECONDS,
         )
         assert "namespace/default" in done.stdout, (lines, done.stderr)
         assert any(line.startswith("pods run nowhere") for line in lines)
@@ -128,7 +134,7 @@ def test_kubectl_works_with_the_kubeconfig(options: str, folder: Path) -> None:
 @pytest.mark.parametrize("options", REFUSED)
 def test_options_without_a_use_for_kubectl_are_refused(options: str, folder: Path) -> None:
     with started(folder, shlex.split(options)) as server:
-        _, err = server.communicate()
+        _, err = server.communicate(timeout=PATIENCE_SECONDS)
     assert server.returncode == 2
     assert err.startswith("kubewright serve: error: --") and REFUSED[options] in err
 
@@ -139,6 +145,6 @@ def test_an_address_in_use_is_named(folder: Path) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         with started(folder, ["--port", str(port)]) as server:
-            _, err = server.communicate()
+            _, err = server.communicate(timeout=PATIENCE_SECONDS)
     assert server.returncode == 2
     assert f"--host 127.0.0.1 --port {port}: Address already in use; --port 0 takes a free one" in err
