@@ -61,6 +61,12 @@ COMMANDS: Final[dict[str, Command]] = {
         "Generate",
         "generate",
     ),
+    "editor": Command(
+        "kubewright.tools.editor",
+        "schemas and settings with which editors complete and check manifests",
+        "Generate",
+        "generate",
+    ),
     "scaffold": Command(
         "kubewright.tools.scaffold.command",
         "the files of an API group, of a kind, of another version",

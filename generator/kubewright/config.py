@@ -34,7 +34,13 @@ from kubewright.location import Document, Location
 
 FILE_NAME = "kubewright.yaml"
 FLAVOURS = ("msgspec", "pydantic", "dataclass", "typeddict")
-_KEYS = {
+_NAMED = re.compile(r"[^.]+(\.[^.]+)+")
+_FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_CLASS = re.compile(r"[A-Z][A-Za-z0-9]*")
+ENUMS = ("literal", "enum")
+LANGUAGES: dict[str, tuple[str, ...]] = {"python": (), "jsonschema": ()}
+"""The languages of ``emit.registry``, and what each may be told besides where its files go."""
+_PACKAGE_KEYS = {
     "sources",
     "documentation",
     "models",
@@ -44,13 +50,8 @@ _KEYS = {
     "lenient",
     "enums",
     "names",
+    *LANGUAGES,
 }
-_NAMED = re.compile(r"[^.]+(\.[^.]+)+")
-_FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_CLASS = re.compile(r"[A-Z][A-Za-z0-9]*")
-ENUMS = ("literal", "enum")
-LANGUAGES: dict[str, tuple[str, ...]] = {"python": ()}
-"""The languages of ``emit.registry``, and what each may be told besides where its files go."""
 DEFAULT_RELEASE = "1.37"
 
 
@@ -256,11 +257,11 @@ class _Reader:
         if not isinstance(body, dict):
             self.fault(f"package {name} must be a mapping with `sources`", place)
             body = {}
-        for key in sorted(body.keys() - _KEYS - LANGUAGES.keys(), key=str):
+        for key in sorted(body.keys() - _PACKAGE_KEYS, key=str):
             self.fault(
                 f"unknown key {key!r}",
                 f"{place}/{key}",
-                f"known: {', '.join(sorted(_KEYS | LANGUAGES.keys()))}",
+                f"known: {', '.join(sorted(_PACKAGE_KEYS))}",
             )
         models = body.get("models", "msgspec")
         if models not in FLAVOURS:

@@ -11,6 +11,7 @@ from kubewright.emit.interface import Language
 
 LANGUAGES = {
     "python": "kubewright.emit.python",
+    "jsonschema": "kubewright.emit.jsonschema",
 }
 
 

@@ -1,20 +1,14 @@
-"""Words that string fields of the built-in kinds take, and defaults: ``enums.py``, which the OpenAPI documents show.
-
-Kubernetes' published definitions hold no enums; the checks declared for a type (``one_of``
-without a condition) say the same, so that a word is written down once. What no check says is in ``published.yaml``.
-"""
+"""Words that string fields of the built-in kinds take, and defaults: ``enums.py``, which the OpenAPI documents show."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from kubewright.emit.code.render import expression, module_of
+from kubewright.emit.code.words import words_of
 from kubewright.emit.interface import Options
 from kubewright.ir.api import Api, Emitter, File
-from kubewright.ir.rules import CheckRule
-from kubewright.ir.types import Definition, Json, Ref, Struct
 
 
 def emitter(options: Options) -> Emitter:
@@ -31,61 +25,15 @@ class Enums:
 
     def emit(self, api: Api) -> Iterable[File]:
         """``enums.py``."""
-        checks = {(c.group, c.version, c.type_name): c.checks for c in api.fact("validation") or ()}
-        definitions = {definition.name: definition for definition in api.definitions}
-        found: dict[str, dict[str, tuple[str, ...]]] = {}
-        for definition in api.definitions:
-            key = (definition.group, definition.version, definition.name.rpartition(".")[2])
-            for keys, words in _words(checks.get(key, ())):
-                holder = _holder(definition, keys[:-1], definitions)
-                if holder is not None:
-                    found.setdefault(holder.name, {})[keys[-1]] = words
-        defaults: dict[str, dict[str, Json]] = {}
-        for entry in api.fact("published") or ():
-            if entry.definition not in definitions:
-                continue
-            if entry.words is not None:
-                found.setdefault(entry.definition, {})[entry.name] = entry.words
-            if entry.default:
-                defaults.setdefault(entry.definition, {})[entry.name] = entry.default[0]
-        if found:
+        words = words_of(api)
+        if words.fields:
             yield File(
                 "enums.py",
                 module_of(
                     "enums",
                     self.options.origins,
                     "Words that fields take, and their defaults, by definition and field.",
-                    table=expression(_sorted(found), 0, 48),
-                    defaults=expression(_sorted(defaults), 0, 48),
+                    table=expression(words.fields, 0, 48),
+                    defaults=expression(words.defaults, 0, 48),
                 ),
             )
-
-
-def _sorted(table: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {name: dict(sorted(fields.items())) for name, fields in sorted(table.items())}
-
-
-def _holder(
-    definition: Definition, keys: tuple[str, ...], definitions: Mapping[str, Definition]
-) -> Definition | None:
-    """The definition that a path of fields leads to."""
-    for key in keys:
-        body = definition.value.type
-        fields = body.fields if isinstance(body, Struct) else ()
-        kind = next((f.value.type for f in fields if f.wire_name == key), None)
-        if not isinstance(kind, Ref) or kind.name not in definitions:
-            return None
-        definition = definitions[kind.name]
-    return definition
-
-
-_ONE_OF = ("must_be_one_of", "one_of", "scheduling.scheduling.preemption", "apps.workloads.one_type")
-
-
-def _words(checks: tuple[CheckRule, ...]) -> Iterable[tuple[tuple[str, ...], tuple[str, ...]]]:
-    for check in checks:
-        keys = check.target.keys
-        values = dict(check.arguments).get("values")
-        if check.check in _ONE_OF and keys and not check.target.absolute and not check.when:
-            if isinstance(values, list | tuple) and all(isinstance(value, str) for value in values):
-                yield keys, tuple(sorted(values))

@@ -7,7 +7,7 @@ import os
 
 FLAVOURS = ("msgspec", "pydantic", "dataclass", "typeddict")
 ENUMS = ("literal", "enum")
-LANGUAGES = ("python",)
+LANGUAGES = ("python", "jsonschema")
 """Those of ``kubewright.config``."""
 
 EXAMPLES = r"""

@@ -1,0 +1,37 @@
+"""The options of ``kubewright editor``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+EXAMPLES = r"""
+kubewright editor manifests/ --crds crds/ --kubernetes 1.37
+kubewright editor manifests/ --crds crds/ --modelines
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of the sub-command."""
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="folder of manifests")
+    parser.add_argument(
+        "--crds",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="CRDs or other specs of kinds (repeatable)",
+    )
+    parser.add_argument(
+        "--kubernetes", metavar="RELEASE", help="the built-in kinds of a release, such as 1.37"
+    )
+    parser.add_argument(
+        "--schemas",
+        type=Path,
+        metavar="DIR",
+        help="where the schemas go, made again as a whole (default: .schemas in FOLDER)",
+    )
+    parser.add_argument(
+        "--modelines",
+        action="store_true",
+        help="name the schema in the first line of each file too, for editors without settings",
+    )
