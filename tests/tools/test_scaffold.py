@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import re
+import select
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -361,12 +362,17 @@ def on_a_terminal(answers: str, *arguments: str | Path) -> tuple[int, str]:
         os.write(mine, answers.encode())
         screen = b""
         with suppress(OSError):  # Linux says EIO where the other side is closed
-            while chunk := os.read(mine, 65536):
+            while select.select([mine], [], [], PATIENCE_SECONDS)[0] and (chunk := os.read(mine, 65536)):
                 screen += chunk
         os.close(mine)
+        try:
+            child.wait(PATIENCE_SECONDS)
+        finally:
+            child.kill()
     return child.returncode, screen.decode().replace("\r\n", "\n")
 
 
+PATIENCE_SECONDS = 60.0
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "generator"), str(ROOT / "generated")])}
 
 
