@@ -8,16 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apimachinery.storage.interface import Record
-from apimachinery.storage.sorted_records import (
-    EMPTY,
-    WIDTH,
-    Inner,
-    Node,
-    Run,
-    tree_of,
-    with_record,
-    without_key,
-)
+from apimachinery.storage.sorted_records import WIDTH, Inner, Node, Run, Tree
 
 PREFIX = "/core/pods/"
 
@@ -34,10 +25,10 @@ def height(node: Node) -> int:
     return 1 + height(node.children[0]) if isinstance(node, Inner) else 0
 
 
-def check(root: Node, records: dict[str, Record]) -> None:
+def check(tree: Tree, records: dict[str, Record]) -> None:
     """The tree holds the records, its counts and first keys are right, and no node is too wide."""
     ordered = [records[each] for each in sorted(records)]
-    whole = Run.of(root, PREFIX)
+    whole = tree.run(PREFIX)
     assert [*whole] == ordered
     assert len(whole) == len(ordered)
 
@@ -50,10 +41,10 @@ def check(root: Node, records: dict[str, Record]) -> None:
         assert [height(child) for child in node.children] == [height(node) - 1] * len(node.children)
         return sum(node.sizes)
 
-    assert walk(root) == len(ordered)
+    assert walk(tree._root) == len(ordered)
     for namespace in {each.key.split("/")[3] for each in ordered}:
         scope = f"{PREFIX}{namespace}/"
-        run = Run.of(root, scope)
+        run = tree.run(scope)
         expected = [each for each in ordered if each.key.startswith(scope)]
         assert [*run] == expected
         assert [run[index] for index in range(len(run))] == expected
@@ -65,53 +56,78 @@ def check(root: Node, records: dict[str, Record]) -> None:
         middle = expected[len(expected) // 2].key
         assert run.first_at(middle) == len(expected) // 2
         assert run.first_at(middle + "\0") == len(expected) // 2 + 1
-        assert [*Run.of(root, middle)] == [records[middle]]
+        assert [*tree.run(middle)] == [records[middle]]
 
 
 @settings(max_examples=60, deadline=None)
 @given(
     start=st.integers(0, 3 * WIDTH),
-    steps=st.lists(st.tuples(st.booleans(), st.integers(0, 4 * WIDTH)), max_size=80),
+    steps=st.lists(
+        st.tuples(st.sampled_from(["put", "put", "remove", "remove", "read"]), st.integers(0, 4 * WIDTH)),
+        max_size=120,
+    ),
 )
-def test_any_story_of_changes_gives_the_sorted_records(start: int, steps: list[tuple[bool, int]]) -> None:
+def test_any_story_of_changes_gives_the_sorted_records(start: int, steps: list[tuple[str, int]]) -> None:
     records = {key(number): record(key(number)) for number in range(start)}
-    root = tree_of([records[each] for each in sorted(records)])
-    check(root, records)
-    past = [(root, dict(records))]
-    for revision, (puts, number) in enumerate(steps, 2):
-        if puts:
+    tree = Tree.of([records[each] for each in sorted(records)])
+    check(tree, records)
+    past: list[tuple[Tree, Run, dict[str, Record]]] = []
+    for revision, (change, number) in enumerate(steps, 2):
+        if change == "put":
             records[key(number)] = record(key(number), revision)
-            root = with_record(root, records[key(number)])
-        else:
+            tree.put(records[key(number)])
+        elif change == "remove":
             records.pop(key(number), None)
-            root = without_key(root, key(number))
-        past.append((root, dict(records)))
-    for each in past[::7] + past[-1:]:
-        check(*each)
+            tree.remove(key(number))
+        else:
+            past.append((tree.fork(), tree.run(PREFIX), dict(records)))
+    check(tree, records)
+    for kept, run, then in past:
+        assert [*run] == [then[each] for each in sorted(then)]
+        check(kept, then)
+        kept.put(record(key(0), 1))  # a fork changes on its own
+    check(tree, records)
 
 
 def test_a_tree_grows_and_shrinks_evenly() -> None:
     chance = random.Random(3)
     numbers = list(range(20_000))
     chance.shuffle(numbers)
-    root: Node = EMPTY
+    tree = Tree.of(())
     records = {}
     for number in numbers:
         records[key(number)] = record(key(number))
-        root = with_record(root, records[key(number)])
-    check(root, records)
-    assert height(root) == 2
+        tree.put(records[key(number)])
+    check(tree, records)
+    assert height(tree._root) == 2
     for number in numbers[:19_900]:
         del records[key(number)]
-        root = without_key(root, key(number))
-    check(root, records)
-    assert height(root) <= 1
+        tree.remove(key(number))
+    check(tree, records)
+    assert height(tree._root) <= 1
     for number in numbers[19_900:]:
-        root = without_key(root, key(number))
-    assert root == EMPTY
-    assert without_key(EMPTY, key(1)) is EMPTY
+        tree.remove(key(number))
+    assert [*tree.run(PREFIX)] == []
+    assert tree._root == []
+
+
+def test_what_nobody_read_is_changed_in_place() -> None:
+    tree = Tree.of([record(key(number)) for number in range(0, 3000, 7)])
+    tree.put(record(key(7), 2))
+    root = tree._root
+    tree.put(record(key(7), 3))
+    assert tree._root is root
+    run = tree.run(PREFIX)
+    tree.put(record(key(7), 4))
+    assert tree._root is not root
+    assert {each.revision for each in run} == {1, 3}
 
 
 def test_a_key_that_is_not_there_changes_nothing() -> None:
-    root = tree_of([record(key(number)) for number in range(0, 3000, 7)])
-    assert without_key(root, key(1)) is root
+    records = {key(number): record(key(number)) for number in range(0, 3000, 7)}
+    tree = Tree.of([records[each] for each in sorted(records)])
+    tree.remove(key(1))
+    check(tree, records)
+    tree = Tree.of(())
+    tree.remove(key(1))
+    check(tree, {})

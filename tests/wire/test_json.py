@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apimachinery.wire.json import DecodeFault, decode, elements, encode, encode_in_steps, syntax_fault
+from apimachinery.wire.json import (
+    DecodeFault,
+    decode,
+    elements,
+    encode,
+    encode_as_go,
+    encode_in_steps,
+    syntax_fault,
+    with_go_numbers,
+)
 
 FAULTS = {
     b"": "unexpected end of JSON input",
@@ -118,3 +127,24 @@ def test_the_elements_of_an_array_are_found_in_parts(size: int, items: list[dict
         assert (count, [*found]) == (len(items), items)
         with pytest.raises(DecodeFault):
             elements(b'{"a":1},{"a":[{},{}')
+
+
+NUMBERS = (
+    st.floats()
+    | st.integers(-(2**66), 2**66)
+    | st.sampled_from([2**63, 2**64, -(2**63) - 1, 1e21, 1e-7, 0.0])
+)
+VALUES = st.recursive(
+    NUMBERS | st.text() | st.booleans() | st.none(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+@given(VALUES)
+def test_numbers_are_sought_only_where_there_may_be_some(value: object) -> None:
+    try:
+        expected = with_go_numbers(encode(value))
+    except OverflowError:
+        return
+    assert encode_as_go(value) == expected

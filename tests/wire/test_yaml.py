@@ -1,9 +1,12 @@
 """YAML bodies: the rules of YAML 1.1, and hostile documents."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apimachinery.wire import yaml
 from apimachinery.wire.json import DecodeFault
 from apimachinery.wire.yaml import decode, encode
 
@@ -116,3 +119,47 @@ def test_the_escaped_slash_of_json_is_refused_as_go_does() -> None:
     assert decode(rb'a: "x\\/y"') == {"a": "x\\/y"}
     with pytest.raises(DecodeFault, match=r"^yaml: line 3: found unknown escape character$"):
         decode(b'b: 1\na: "x\n  \\/y"\n')
+
+
+KEYS = st.sampled_from(["a", "b", "<<", "=", "y", "1", "", "f:env", "k" * 1020, "k" * 1030]) | st.text(
+    max_size=4
+)
+JSON_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**65), 2**65)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from(
+        ["", "on", "1e3", "~", "a: b", "# c", "a/b", "x\ny", "\t", "\x7f", "\x85", "\u2028", "v" * 1100]
+    )
+    | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    value=st.dictionaries(KEYS, JSON_VALUES, max_size=4),
+    ascii_only=st.booleans(),
+    indent=st.sampled_from([None, 1, "\t"]),
+    doubled=st.sampled_from([b"", b'"a":1,', b'"a":{"b":1},']),
+    behind=st.sampled_from([b"", b"\n", b" # c", b"\n...", b"\n---\nx: 1\n", b"}"]),
+)
+def test_json_says_the_same_whichever_reader_takes_it(
+    value: object, ascii_only: bool, indent: str | int | None, doubled: bytes, behind: bytes
+) -> None:
+    text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
+    data = b"{" + doubled + text.encode("utf-8", "replace")[1:] + behind
+    outcomes = []
+    for read in (decode, lambda data, duplicates: yaml._documents(data, duplicates, 1)[0]):
+        duplicates: list[str] = []
+        try:
+            outcomes.append((repr(read(data, duplicates)), duplicates))
+        except DecodeFault as fault:
+            outcomes.append((str(fault), duplicates))
+    assert outcomes[0] == outcomes[1]
+
+
+def test_deep_json_is_refused_as_deep_yaml() -> None:
+    with pytest.raises(DecodeFault, match="exceeded max depth"):
+        decode(b'{"a":' * 600 + b"1" + b"}" * 600)

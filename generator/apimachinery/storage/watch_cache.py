@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from apimachinery.storage.interface import Event, FutureRevision, Record, Storage, UnreadableRecord, Watch
-from apimachinery.storage.sorted_records import EMPTY, Node, Run, tree_of, with_record, without_key
+from apimachinery.storage.sorted_records import Run, Tree
 
 log = logging.getLogger("kubewright.storage")
 
@@ -37,6 +37,8 @@ WINDOW_EVENTS = 10_000
 WINDOW_BYTES = 16 << 20
 ALL_WINDOWS_BYTES = 128 << 20
 KEPT_PASTS = 64
+KEPT_RUNS = 256
+"""Of how many scopes of a resource the present run is kept."""
 SUPERSEDED_BYTES = 64 << 20
 """What the kept past states of a resource may keep alive that has been written over since."""
 
@@ -201,14 +203,15 @@ class ResourceCache:
         self.prefix = prefix
         self._storage = storage
         self._records: dict[str, Record] = {}
-        self._tree: Node = EMPTY
+        self._tree = Tree.of(())
+        self._runs: dict[str, Run] = {}
         self._stamps: dict[str, int] = {prefix: opened}
         self._window: deque[Event] = deque()
         self.window_bytes = 0
         self._window_start = self._opened = opened
         # Past states by scope and revision, the last used at the end. Of each, how much had been superseded when it
         # was made, less what of it was gone by then: what has been superseded since is the most that it keeps alive.
-        self._pasts: OrderedDict[tuple[str, int], Node] = OrderedDict()
+        self._pasts: OrderedDict[tuple[str, int], Tree] = OrderedDict()
         self._made_at: dict[tuple[str, int], int] = {}
         self._superseded = 0
         self._checked_at = 0
@@ -235,7 +238,12 @@ class ResourceCache:
 
     def snapshot(self, scope: str) -> Snapshot:
         """The state of a scope now."""
-        return Snapshot(Run.of(self._tree, scope), self.revision, self.stamp(scope))
+        run = self._runs.get(scope)
+        if run is None:
+            if len(self._runs) >= KEPT_RUNS:
+                self._runs.clear()
+            run = self._runs[scope] = self._tree.run(scope)
+        return Snapshot(run, self.revision, self.stamp(scope))
 
     async def snapshot_at(self, scope: str, revision: int) -> Snapshot:
         """The state of a scope at a revision. Raises Compacted, FutureRevision."""
@@ -249,11 +257,11 @@ class ResourceCache:
             past = self._undo(revision)
         if past is None:
             page = await self._storage.list(scope, at=revision)
-            past = tree_of([record for record in page.records if _within(record.key, scope)])
+            past = Tree.of([record for record in page.records if _within(record.key, scope)])
             present = self._records
             gone = sum([len(each.value) for each in page.records if present.get(each.key) is not each])
             self._keep((scope, revision), past, gone)
-        return Snapshot(Run.of(past, scope), revision, revision)
+        return Snapshot(past.run(scope), revision, revision)
 
     def recent_events(self, scope: str, revision: int) -> list[Event] | None:
         """The events of a scope past a revision, in order; None where the revision is older than what is kept here."""
@@ -290,7 +298,8 @@ class ResourceCache:
     def load(self, records: Sequence[Record]) -> None:
         """Takes the state that the cache starts from, sorted by key."""
         self._records = {record.key: record for record in records}
-        self._tree = tree_of(records)
+        self._tree = Tree.of(records)
+        self._runs.clear()
 
     def forget_past(self) -> None:
         """Events up to the storage's revision are not all known: states before it are the storage's to tell."""
@@ -315,12 +324,13 @@ class ResourceCache:
                     listener(event)
 
     def _update(self, key: str, event: Event) -> None:
-        if event.deleted:
-            if self._records.pop(key, None) is not None:
-                self._tree = without_key(self._tree, key)
-            return
-        self._records[key] = event.record
-        self._tree = with_record(self._tree, event.record)
+        if self._runs:
+            self._runs.clear()
+        if not event.deleted:
+            self._records[key] = event.record
+            self._tree.put(event.record)
+        elif self._records.pop(key, None) is not None:
+            self._tree.remove(key)
 
     def _remember(self, event: Event) -> None:
         self._window.append(event)
@@ -336,7 +346,7 @@ class ResourceCache:
             self.window_bytes -= len(oldest.record.value)
             self._window_start = oldest.revision
 
-    def _kept_past(self, scope: str, revision: int) -> Node | None:
+    def _kept_past(self, scope: str, revision: int) -> Tree | None:
         for place in (
             (self.prefix, revision),
             (scope, revision),
@@ -347,21 +357,21 @@ class ResourceCache:
                 return past
         return None
 
-    def _undo(self, revision: int) -> Node:
+    def _undo(self, revision: int) -> Tree:
         """The state at a revision that the window reaches back to."""
-        past, gone = self._tree, 0
+        past, gone = self._tree.fork(), 0
         for event in reversed(self._window):
             if event.revision <= revision:
                 break
             if event.previous is None:
-                past = without_key(past, event.record.key)
+                past.remove(event.record.key)
             else:
-                past = with_record(past, event.previous)
+                past.put(event.previous)
                 gone += len(event.previous.value)
         self._keep((self.prefix, revision), past, gone)
         return past
 
-    def _keep(self, place: tuple[str, int], past: Node, gone: int) -> None:
+    def _keep(self, place: tuple[str, int], past: Tree, gone: int) -> None:
         """Keeps a past state, of which ``gone`` bytes are in no present record."""
         self._pasts[place] = past
         self._made_at[place] = self._superseded - gone

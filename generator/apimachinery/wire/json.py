@@ -41,6 +41,29 @@ def with_go_numbers(data: bytes) -> bytes:
     return data
 
 
+_pack = msgspec.msgpack.Encoder().encode
+
+
+def encode_as_go(value: Any) -> bytes:
+    """The document of a value, its numbers as Go writes them (``with_go_numbers``)."""
+    data = encode(value)
+    return with_go_numbers(data) if may_have_doubles(value) else data
+
+
+def may_have_doubles(value: Any) -> bool:
+    """Whether a value may hold a double, or an integer beyond 64 bits. Errs on yes only."""
+    # MessagePack tells in a byte before each number what it is. To look for two bytes takes a tenth of what looking for
+    # such numbers in the document takes; texts may have these bytes too.
+    try:
+        packed = _pack(value)
+    except OverflowError:
+        return True
+    return _PACKED_DOUBLE in packed or _PACKED_LARGE in packed
+
+
+_PACKED_DOUBLE, _PACKED_LARGE = b"\xcb", b"\xcf"
+
+
 def _go_number(found: re.Match[bytes]) -> bytes:
     number = found[2] or b"0"  # none at the end, where it must match too: it would start again within a text
     if number.lstrip(b"-").isdigit() and -(2**63) <= int(number) < 2**63:

@@ -35,7 +35,7 @@ from apimachinery.schema.typed_form import TypedForm
 from apimachinery.server.catalog.family import Family
 from apimachinery.server.catalog.options import RELEASE
 from apimachinery.storage.interface import Record
-from apimachinery.wire.json import decode, encode, with_go_numbers
+from apimachinery.wire.json import decode, encode, encode_as_go
 
 CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 """What every custom resource can do, in the order of discovery."""
@@ -276,7 +276,7 @@ class Served:
             return record.value
         found: bytes | None = record.memo.get(self.number) if record.memo is not None else None
         if found is None:
-            found = self._keep(record, with_go_numbers(encode(self.in_form(decode(record.value)))))
+            found = self._keep(record, encode_as_go(self.in_form(decode(record.value))))
         return found
 
     def _keep(self, record: Record, shown: bytes) -> bytes:
@@ -301,7 +301,7 @@ class Served:
         for batch in _batches(due):
             changed = self._all_from_storage([decode(record.value) for record in batch])
             for record, obj in zip(batch, changed, strict=True):
-                self._keep(record, with_go_numbers(encode(obj)))
+                self._keep(record, encode_as_go(obj))
 
 
 def _batches(records: list[Record]) -> Iterator[list[Record]]:

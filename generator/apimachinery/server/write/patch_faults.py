@@ -26,9 +26,7 @@ STEPS_DEPTH = 8
 def copied(obj: Json, *, large: bool = False) -> Json:
     """An object that shares nothing with another. A ``large`` one is copied a value at a time: the codec would hold
     the interpreter for all of it."""
-    made: Json = (
-        _copied_in_steps(obj, STEPS_DEPTH) if large else json.decode(json.with_go_numbers(json.encode(obj)))
-    )
+    made: Json = _copied_in_steps(obj, STEPS_DEPTH) if large else json.decode(json.encode_as_go(obj))
     return made
 
 
@@ -40,7 +38,7 @@ def _copied_in_steps(value: Any, depth: int) -> Any:
         return {key: _copied_in_steps(item, depth - 1) for key, item in value.items()}
     if depth and kind is list:
         return [_copied_in_steps(item, depth - 1) for item in value]
-    return json.decode(json.with_go_numbers(json.encode(value)))
+    return json.decode(json.encode_as_go(value))
 
 
 def encoded(value: Any) -> str:

@@ -12,7 +12,7 @@ from apimachinery.kinds.hooks import Json
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.storage.interface import REVISION_MARK, Record, Value
-from apimachinery.wire.json import decode, encode, encode_in_steps, with_go_numbers
+from apimachinery.wire.json import decode, encode, encode_as_go, encode_in_steps, with_go_numbers
 
 _encode_sorted = msgspec.json.Encoder(order="deterministic").encode
 _EMPTIES = b" "
@@ -77,7 +77,7 @@ def _stored(served: Served, obj: Json) -> Json:
 
 
 def _pack(stored: Json) -> bytes:
-    return with_go_numbers(encode(stored))
+    return encode_as_go(stored)
 
 
 def _pack_large(stored: Json) -> bytes:
