@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apimachinery.storage.interface import Record
-from apimachinery.storage.sorted_records import WIDTH, Inner, Node, Run, Tree
+from apimachinery.storage.sorted_records import WIDTH, Inner, Node, RecordTree, Run
 
 PREFIX = "/core/pods/"
 
@@ -25,7 +25,7 @@ def height(node: Node) -> int:
     return 1 + height(node.children[0]) if isinstance(node, Inner) else 0
 
 
-def check(tree: Tree, records: dict[str, Record]) -> None:
+def check(tree: RecordTree, records: dict[str, Record]) -> None:
     """The tree holds the records, its counts and first keys are right, and no node is too wide."""
     ordered = [records[each] for each in sorted(records)]
     whole = tree.run(PREFIX)
@@ -69,9 +69,9 @@ def check(tree: Tree, records: dict[str, Record]) -> None:
 )
 def test_any_story_of_changes_gives_the_sorted_records(start: int, steps: list[tuple[str, int]]) -> None:
     records = {key(number): record(key(number)) for number in range(start)}
-    tree = Tree.of([records[each] for each in sorted(records)])
+    tree = RecordTree.of([records[each] for each in sorted(records)])
     check(tree, records)
-    past: list[tuple[Tree, Run, dict[str, Record]]] = []
+    past: list[tuple[RecordTree, Run, dict[str, Record]]] = []
     for revision, (change, number) in enumerate(steps, 2):
         if change == "put":
             records[key(number)] = record(key(number), revision)
@@ -93,7 +93,7 @@ def test_a_tree_grows_and_shrinks_evenly() -> None:
     chance = random.Random(3)
     numbers = list(range(20_000))
     chance.shuffle(numbers)
-    tree = Tree.of(())
+    tree = RecordTree.of(())
     records = {}
     for number in numbers:
         records[key(number)] = record(key(number))
@@ -112,7 +112,7 @@ def test_a_tree_grows_and_shrinks_evenly() -> None:
 
 
 def test_what_nobody_read_is_changed_in_place() -> None:
-    tree = Tree.of([record(key(number)) for number in range(0, 3000, 7)])
+    tree = RecordTree.of([record(key(number)) for number in range(0, 3000, 7)])
     tree.put(record(key(7), 2))
     root = tree._root
     tree.put(record(key(7), 3))
@@ -125,9 +125,9 @@ def test_what_nobody_read_is_changed_in_place() -> None:
 
 def test_a_key_that_is_not_there_changes_nothing() -> None:
     records = {key(number): record(key(number)) for number in range(0, 3000, 7)}
-    tree = Tree.of([records[each] for each in sorted(records)])
+    tree = RecordTree.of([records[each] for each in sorted(records)])
     tree.remove(key(1))
     check(tree, records)
-    tree = Tree.of(())
+    tree = RecordTree.of(())
     tree.remove(key(1))
     check(tree, {})

@@ -44,7 +44,7 @@ class Inner:
 Node = Leaf | Inner
 
 
-class Tree:
+class RecordTree:
     """Records by key. It is changed in one thread; what it gives to readers (``run``, ``fork``) stays as it is."""
 
     __slots__ = ("_own", "_root")
@@ -55,7 +55,7 @@ class Tree:
         self._own: dict[int, Node] = {}
 
     @classmethod
-    def of(cls, records: Sequence[Record]) -> Tree:
+    def of(cls, records: Sequence[Record]) -> RecordTree:
         """The tree of records that are sorted by key already."""
         level: list[Node] = [list(part) for part in _parts(records)]
         while len(level) > 1:
@@ -67,10 +67,10 @@ class Tree:
         self._own.clear()
         return Run(self._root, scope)
 
-    def fork(self) -> Tree:
+    def fork(self) -> RecordTree:
         """A tree with the same records, which changes on its own."""
         self._own.clear()
-        return Tree(self._root)
+        return RecordTree(self._root)
 
     def put(self, record: Record) -> None:
         """Puts ``record`` under its key, in place of the one that was there."""

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from apimachinery.storage.interface import Event, FutureRevision, Record, Storage, UnreadableRecord, Watch
-from apimachinery.storage.sorted_records import Run, Tree
+from apimachinery.storage.sorted_records import RecordTree, Run
 
 log = logging.getLogger("kubewright.storage")
 
@@ -203,7 +203,7 @@ class ResourceCache:
         self.prefix = prefix
         self._storage = storage
         self._records: dict[str, Record] = {}
-        self._tree = Tree.of(())
+        self._tree = RecordTree.of(())
         self._runs: dict[str, Run] = {}
         self._stamps: dict[str, int] = {prefix: opened}
         self._window: deque[Event] = deque()
@@ -211,7 +211,7 @@ class ResourceCache:
         self._window_start = self._opened = opened
         # Past states by scope and revision, the last used at the end. Of each, how much had been superseded when it
         # was made, less what of it was gone by then: what has been superseded since is the most that it keeps alive.
-        self._pasts: OrderedDict[tuple[str, int], Tree] = OrderedDict()
+        self._pasts: OrderedDict[tuple[str, int], RecordTree] = OrderedDict()
         self._made_at: dict[tuple[str, int], int] = {}
         self._superseded = 0
         self._checked_at = 0
@@ -257,7 +257,7 @@ class ResourceCache:
             past = self._undo(revision)
         if past is None:
             page = await self._storage.list(scope, at=revision)
-            past = Tree.of([record for record in page.records if _within(record.key, scope)])
+            past = RecordTree.of([record for record in page.records if _within(record.key, scope)])
             present = self._records
             gone = sum([len(each.value) for each in page.records if present.get(each.key) is not each])
             self._keep((scope, revision), past, gone)
@@ -298,7 +298,7 @@ class ResourceCache:
     def load(self, records: Sequence[Record]) -> None:
         """Takes the state that the cache starts from, sorted by key."""
         self._records = {record.key: record for record in records}
-        self._tree = Tree.of(records)
+        self._tree = RecordTree.of(records)
         self._runs.clear()
 
     def forget_past(self) -> None:
@@ -346,7 +346,7 @@ class ResourceCache:
             self.window_bytes -= len(oldest.record.value)
             self._window_start = oldest.revision
 
-    def _kept_past(self, scope: str, revision: int) -> Tree | None:
+    def _kept_past(self, scope: str, revision: int) -> RecordTree | None:
         for place in (
             (self.prefix, revision),
             (scope, revision),
@@ -357,7 +357,7 @@ class ResourceCache:
                 return past
         return None
 
-    def _undo(self, revision: int) -> Tree:
+    def _undo(self, revision: int) -> RecordTree:
         """The state at a revision that the window reaches back to."""
         past, gone = self._tree.fork(), 0
         for event in reversed(self._window):
@@ -371,7 +371,7 @@ class ResourceCache:
         self._keep((self.prefix, revision), past, gone)
         return past
 
-    def _keep(self, place: tuple[str, int], past: Tree, gone: int) -> None:
+    def _keep(self, place: tuple[str, int], past: RecordTree, gone: int) -> None:
         """Keeps a past state, of which ``gone`` bytes are in no present record."""
         self._pasts[place] = past
         self._made_at[place] = self._superseded - gone
