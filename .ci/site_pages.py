@@ -158,7 +158,7 @@ def _options(parser: argparse.ArgumentParser, below: str) -> list[str]:
             for name, each in action.choices.items():
                 inner += [f"**{name}**", "", *_options(each, name)]
             continue
-        if "--help" in action.option_strings:
+        if "--help" in action.option_strings or action.help == argparse.SUPPRESS:
             continue
         what = ", ".join(f"`{each}`" for each in action.option_strings) or f"`{action.metavar or action.dest}`"
         value = ""

@@ -6,7 +6,7 @@ Options that several commands have are spelled alike in all of them: ``--kuberne
 ``-o/--output PATH``, ``--format``, ``-q/--quiet``; spellings of former releases are refused with the new one
 (``RENAMED``). Exit codes, the same for all of them:
 
-- 0: done, nothing to say against it
+- 0: success, no objection
 - 1: the answer is no (drift found by ``--check``, invalid input, a conflict)
 - 2: the command line or the input could not be understood
 - 3: the machine refused (files, network), or an extra is not installed
@@ -22,9 +22,10 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from apimachinery.meta.version import VERSION
+from kubewright.tools.arguments.parsing import Parser, nearest
 
 
 class Command(NamedTuple):
@@ -211,9 +212,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         parser = make_parser(called)
         if called and called not in COMMANDS:
-            parser.error(f"there is no command {called!r}{_nearest(called, COMMANDS)}")
+            parser.error(f"there is no command {called!r}{nearest(called, COMMANDS)}")
         if called:
             _refuse_renamed(called, given, parser)
+            given = _with_settings(called, given)
         options, unknown = parser.parse_known_args(given)
         if unknown:
             _refuse_unknown(parser, called, unknown)
@@ -256,24 +258,9 @@ def _report_bug() -> int:
     return BUG
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser without abbreviated options, whose epilog keeps its lines."""
-
-    def __init__(self, **options: Any) -> None:
-        options.setdefault("allow_abbrev", False)
-        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
-        super().__init__(**options)
-
-    def error(self, message: str) -> NoReturn:
-        """What is wrong with the command line, and where to look; the usage of some commands fills a screen."""
-        from kubewright.diagnostics import printable
-
-        self.exit(MISUSED, f"{self.prog}: error: {printable(message)}\n  hint: {self.prog} --help\n")
-
-
 def make_parser(called: str) -> argparse.ArgumentParser:
     """The parser of the sub-command that is called; of the others only the names are known."""
-    parser = _Parser(
+    parser = Parser(
         prog="kubewright",
         usage="kubewright COMMAND [options]",
         description="Kubernetes-style APIs from their descriptions: models, logic, client, server.\n\n"
@@ -291,9 +278,9 @@ def make_parser(called: str) -> argparse.ArgumentParser:
     return parser
 
 
-def parser_of(name: str) -> argparse.ArgumentParser:
+def parser_of(name: str) -> Parser:
     """The parser of one sub-command alone."""
-    own = _Parser(prog=f"kubewright {name}")
+    own = Parser(prog=f"kubewright {name}")
     _fill(own, name)
     return own
 
@@ -328,6 +315,18 @@ def _refuse_renamed(called: str, given: Sequence[str], parser: argparse.Argument
             parser.error(f"{called}: {word.partition('=')[0]} is now {new}")
 
 
+def _with_settings(called: str, given: list[str]) -> list[str]:
+    """The command line with what the environment and files set, for a command that reads them."""
+    given_words = getattr(import_module(f"kubewright.tools.arguments.{called}"), "given_words", None)
+    if given_words is None:
+        return given
+    own, start = parser_of(called), given.index(called) + 1
+    try:
+        return [*given[:start], *given_words(own, given[start:], os.environ)]
+    except ValueError as fault:
+        own.error(str(fault))
+
+
 def _refuse_unknown(parser: argparse.ArgumentParser, called: str, unknown: Sequence[str]) -> NoReturn:
     """Refuses words that no option takes, with the option that they are nearest to."""
     option = next((word for word in unknown if word.startswith("-")), "")
@@ -338,15 +337,8 @@ def _refuse_unknown(parser: argparse.ArgumentParser, called: str, unknown: Seque
     known = {text for action in own._actions for text in action.option_strings if text.startswith("--")}
     name = option.partition("=")[0]
     longer = sorted(each for each in known if each.startswith(name)) if name.startswith("--") else []
-    hint = f"; did you mean {longer[0]}? Options are written out" if longer else _nearest(name, known)
+    hint = f"; did you mean {longer[0]}? Options are written out" if longer else nearest(name, known)
     own.error(f"there is no option {name}{hint}")
-
-
-def _nearest(word: str, known: Any) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, sorted(known), 1)
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare both sub-commands."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     evaluate = actions.add_parser("eval", help="compute an expression")
-    evaluate.add_argument("expression", metavar="EXPR")
+    evaluate.add_argument("expression", metavar="EXPR", help="the expression")
     evaluate.add_argument(
         "--self", dest="self_file", metavar="FILE", help="YAML or JSON value of `self` (- for stdin)"
     )
@@ -37,4 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         each.add_argument(
             "--kubernetes", default="1.36", metavar="RELEASE", help="the release whose functions exist (1.36)"
         )
-        each.add_argument("--format", choices=("text", "json"), default="text")
+        each.add_argument(
+            "--format", choices=("text", "json"), default="text", help="how to print the answer"
+        )

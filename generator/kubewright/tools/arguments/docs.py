@@ -25,7 +25,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kubernetes", metavar="RELEASE", help="the built-in kinds of a release, such as 1.37"
     )
-    parser.add_argument("--format", choices=("html", "markdown"), default="html", dest="output_format")
+    parser.add_argument(
+        "--format",
+        choices=("html", "markdown"),
+        default="html",
+        dest="output_format",
+        help="one page with a search (default), or a file for each group-version",
+    )
     parser.add_argument(
         "--group",
         action="append",

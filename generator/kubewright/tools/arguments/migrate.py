@@ -43,6 +43,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--audit-log", type=Path, action="append", default=[], metavar="PATH",
         help="read an audit log too, or a folder of them (.gz as well); repeatable",
     )  # fmt: skip
-    group.add_argument("--kubeconfig", type=Path, metavar="FILE")
-    group.add_argument("--context", default="", metavar="NAME")
+    group.add_argument("--kubeconfig", type=Path, metavar="FILE", help="cluster to read (default: kubectl's)")
+    group.add_argument("--context", default="", metavar="NAME", help="context of the kubeconfig")
     add_quiet(parser)

@@ -28,9 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--group", action="append", default=[], metavar="NAME", help="a group that the user is in"
         )
     for command in (who, why):
-        command.add_argument("verb", metavar="VERB")
+        command.add_argument("verb", metavar="VERB", help="get, list, create, …; any verb")
         command.add_argument("resource", metavar="RESOURCE", help="PLURAL[.GROUP][/SUBRESOURCE], or a path")
-        command.add_argument("name", nargs="?", default="", metavar="NAME")
+        command.add_argument("name", nargs="?", default="", metavar="NAME", help="one object alone")
     for command in (who, what, why):
         command.add_argument(
             "-n", "--namespace", default="", help="the namespace asked about (default: the cluster)"
@@ -39,12 +39,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             help="manifests to read instead of a live cluster; - is stdin")  # fmt: skip
         command.add_argument("--no-bootstrap", action="store_true",
             help="with -f: leave out the roles that every cluster starts with")  # fmt: skip
-        command.add_argument("--kubeconfig", type=Path, metavar="FILE")
-        command.add_argument("--context", default="", metavar="NAME")
-        command.add_argument("--format", choices=("text", "json"), default="text")
+        command.add_argument(
+            "--kubeconfig", type=Path, metavar="FILE", help="cluster to ask (default: kubectl's)"
+        )
+        command.add_argument("--context", default="", metavar="NAME", help="context of the kubeconfig")
+        command.add_argument(
+            "--format", choices=("text", "json"), default="text", help="how to print the answer"
+        )
     who.add_argument("-A", "--all-namespaces", action="store_true", help="in any namespace")
     record.add_argument("audit", metavar="FILE", help="JSON lines of audit events; - is stdin")
-    record.add_argument("--user", required=True, metavar="NAME", help="whose deeds count")
+    record.add_argument("--user", required=True, metavar="NAME", help="whose requests count")
     record.add_argument(
         "--name", default="recorded", metavar="NAME", help="name of the roles (default %(default)s)"
     )

@@ -1,57 +1,71 @@
-"""The options of ``kubewright serve``."""
+"""The options of ``kubewright serve``: what everybody needs, then groups that ``--help=GROUP`` lists."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kubewright.tools.arguments import serve_access, serve_insight, serve_names
 from kubewright.tools.arguments.serve_between import add_delegation, add_proxying
-from kubewright.tools.arguments.several import (
-    RELEASE,
-    add_storage_arguments,
-    port_number,
-    seconds,
-)
+from kubewright.tools.arguments.several import RELEASE, add_storage_arguments, port_number, seconds
 
 STORAGE = "sqlite:///kubewright.db"
 EXAMPLES = r"""
 kubewright serve --storage memory:// --port 7125 --kubeconfig kubeconfig
-kubewright serve --tls auto --token-file tokens.csv --host 0.0.0.0
-kubewright serve --packages messaging_api --delegate in-cluster --host 0.0.0.0 --service messaging/api
+kubewright serve --token-file tokens.csv --host 0.0.0.0
+kubewright serve --config serve.yaml
 """
+
+
+def given_words(
+    parser: argparse.ArgumentParser, words: Sequence[str], environ: Mapping[str, str]
+) -> list[str]:
+    """The words of the command line behind those of the environment and of ``--config``. Raises SettingError."""
+    from kubewright.tools.arguments.settings import settled
+
+    return settled(parser, words, environ)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options."""
     add = parser.add_argument
-    add("--storage", default=STORAGE, metavar="URL",
+    add(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="YAML with any of these options (port: 7125); KUBEWRIGHT_PORT=7125 works too",
+    )
+    add(
+        "--storage",
+        default=STORAGE,
+        metavar="URL",
         help="memory://, sqlite:///RELATIVE, sqlite:////ABSOLUTE or etcd://HOST:PORT,HOST:PORT?prefix=/registry "
-             "(default %(default)s)")  # fmt: skip
-    add("--read-only", action="store_true", help="only show what is in an etcd, or in a snapshot of one "
-        "(etcd-snapshot:///FILE), a kube-apiserver's too")  # fmt: skip
-    add_storage_arguments(parser)
-    add("--host", "--bind-address", default="127.0.0.1", help="address to bind (default %(default)s)")
-    port = "port to bind, 0 for a free one (default %(default)s)"
-    add("--port", "--secure-port", type=port_number, default=6443, help=port)
+        "(default %(default)s)",
+    )
+    add(
+        "--host",
+        "--bind-address",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="address to bind (default %(default)s)",
+    )
+    add(
+        "--port",
+        "--secure-port",
+        type=port_number,
+        default=6443,
+        metavar="PORT",
+        help="port to bind, 0 for a free one (default %(default)s)",
+    )
     add(
         "--tls",
         default="",
         metavar="auto|off|CERT,KEY",
-        help="serve https, with a certificate made here or given (default: auto; off with --anonymous-admin alone)",
-    )
-    add(
-        "--cert-dir",
-        type=Path,
-        metavar="DIR",
-        help="where certificates, keys and tokens that are made here are kept",
+        help="serve https, with a generated or a given certificate (default: auto; off with --anonymous-admin alone)",
     )
     add("--kubeconfig", type=Path, metavar="FILE", help="write the kubeconfig there; - prints it")
-    serve_access.add_arguments(parser)
-    serve_insight.add_arguments(parser)
-    add_proxying(parser)
-    add_delegation(parser)
-    serve_names.add_arguments(parser)
+    serve_access.add_everyday(parser)
     add(
         "--packages",
         default="",
@@ -64,31 +78,135 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="all|none|NAME,NAME",
         help="loops that run in the process (default all); all,workloads,node is a cluster that runs pods",
     )
-    add("--enable-admission-plugins", action="append", default=[], metavar="NAME,NAME",
-        help="admission plugins to run besides those that are on by default")  # fmt: skip
-    add("--disable-admission-plugins", action="append", default=[], metavar="NAME,NAME",
-        help="admission plugins not to run")  # fmt: skip
-    for what, words in (("not-ready", "not ready"), ("unreachable", "out of reach")):
-        add(f"--default-{what}-toleration-seconds", type=int, default=300, metavar="SECONDS",
-            help=f"how long pods stay on nodes {words}, unless they say it (default %(default)s)")  # fmt: skip
-    add("--advertise-address", default="", metavar="ADDRESS",
-        help="where pods reach the server (default: --host, unless that is loopback)")  # fmt: skip
+    add(
+        "--log-level",
+        default="info",
+        choices=("debug", "info", "warning", "error"),
+        metavar="LEVEL",
+        help="debug, info, warning or error (default %(default)s)",
+    )
+    _add_storage(parser)
+    _add_lifecycle(parser)
+    serve_access.add_arguments(parser)
+    _add_api(parser)
+    serve_insight.add_arguments(parser)
+    add_proxying(parser)
+    add_delegation(parser)
+    serve_names.add_arguments(parser)
+
+
+def _add_storage(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("storage", "encryption, TLS to etcd, how long objects are kept")
+    add = group.add_argument
+    add(
+        "--read-only",
+        action="store_true",
+        help="only show what is in an etcd, or in a snapshot of one "
+        "(etcd-snapshot:///FILE), a kube-apiserver's too",
+    )
+    add_storage_arguments(group)
+    add(
+        "--history",
+        type=float,
+        default=300.0,
+        metavar="SECONDS",
+        help="how long old versions are kept for watches and pages (default %(default)s)",
+    )
     add(
         "--event-ttl", default="1h", metavar="DURATION", help="how long events are kept (default %(default)s)"
     )
-    add("--service-cluster-ip-range", default="10.0.0.0/24", metavar="NETWORK,NETWORK",
-        help="where addresses of services come from; one of each family (default %(default)s)")  # fmt: skip
-    add("--service-node-port-range", default="30000-32767", metavar="FIRST-LAST",
-        help="where node ports of services come from (default %(default)s)")  # fmt: skip
-    add("--runtime-config", action="append", default=[], metavar="KEY=BOOL",
-        help="enable or disable api/all, api/beta, GROUP/VERSION or GROUP/VERSION/RESOURCE")  # fmt: skip
-    add("--emulated-version", default=RELEASE, help="Kubernetes release to answer as (default %(default)s)")
-    add("--request-timeout", type=seconds, default=60.0, metavar="SECONDS", help="default %(default)s")
-    add("--shutdown-delay", "--shutdown-delay-duration", type=seconds, default=0.0, metavar="SECONDS",
-        help="go on answering, but not ready, this long after a signal")  # fmt: skip
-    add("--shutdown-send-retry-after", action="store_true",
-        help="after that send whoever comes elsewhere (429), until nothing is under way")  # fmt: skip
-    add("--livez-grace", "--livez-grace-period", type=seconds, default=0.0, metavar="SECONDS",
-        help="how long /livez forgives a start that is not finished")  # fmt: skip
-    add("--history", type=float, default=300.0, metavar="SECONDS", help="how long old versions are kept")
-    add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
+
+
+def _add_lifecycle(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("process", "files made at the start, timeouts, shutdown").add_argument
+    add(
+        "--cert-dir",
+        type=Path,
+        metavar="DIR",
+        help="where generated certificates, keys and tokens are kept (default: next to the database)",
+    )
+    add(
+        "--request-timeout",
+        type=seconds,
+        default=60.0,
+        metavar="SECONDS",
+        help="answer 504 to a request that takes longer (default %(default)s)",
+    )
+    add(
+        "--shutdown-delay",
+        "--shutdown-delay-duration",
+        type=seconds,
+        default=0.0,
+        metavar="SECONDS",
+        help="go on answering, but not ready, this long after a signal",
+    )
+    add(
+        "--shutdown-send-retry-after",
+        action="store_true",
+        help="after the delay answer 429 to new requests until the running ones have ended",
+    )
+    add(
+        "--livez-grace",
+        "--livez-grace-period",
+        type=seconds,
+        default=0.0,
+        metavar="SECONDS",
+        help="how long /livez is ok although the start is not finished",
+    )
+
+
+def _add_api(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("api", "release, API versions, admission plugins, networks").add_argument
+    add(
+        "--emulated-version",
+        default=RELEASE,
+        metavar="RELEASE",
+        help="Kubernetes release to answer as (default %(default)s)",
+    )
+    add(
+        "--runtime-config",
+        action="append",
+        default=[],
+        metavar="KEY=BOOL",
+        help="enable or disable api/all, api/beta, GROUP/VERSION or GROUP/VERSION/RESOURCE",
+    )
+    add(
+        "--enable-admission-plugins",
+        action="append",
+        default=[],
+        metavar="NAME,NAME",
+        help="admission plugins to run in addition to the default ones",
+    )
+    add(
+        "--disable-admission-plugins",
+        action="append",
+        default=[],
+        metavar="NAME,NAME",
+        help="admission plugins not to run",
+    )
+    for name, state in (("not-ready", "not ready"), ("unreachable", "unreachable")):
+        add(
+            f"--default-{name}-toleration-seconds",
+            type=int,
+            default=300,
+            metavar="SECONDS",
+            help=f"how long pods stay on a node that is {state}, unless they set it (default %(default)s)",
+        )
+    add(
+        "--advertise-address",
+        default="",
+        metavar="ADDRESS",
+        help="where pods reach the server (default: --host, unless that is loopback)",
+    )
+    add(
+        "--service-cluster-ip-range",
+        default="10.0.0.0/24",
+        metavar="NETWORK,NETWORK",
+        help="networks that Services get addresses from, one of each family (default %(default)s)",
+    )
+    add(
+        "--service-node-port-range",
+        default="30000-32767",
+        metavar="FIRST-LAST",
+        help="ports that Services get node ports from (default %(default)s)",
+    )

@@ -13,67 +13,216 @@ MODES = ("RBAC", "Node", "AlwaysAllow", "AlwaysDeny", "Webhook")
 """Those of ``access.control``."""
 
 
+def add_everyday(parser: argparse.ArgumentParser) -> None:
+    """Declares those that are not in a group."""
+    add = parser.add_argument
+    add(
+        "--token-file",
+        "--token-auth-file",
+        type=Path,
+        metavar="FILE",
+        help='CSV of token,user,uid,"group,group" (default: one generated token, in the kubeconfig alone)',
+    )
+    add(
+        "--anonymous-admin",
+        action="store_true",
+        help="let requests without credentials do everything (on loopback only)",
+    )
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options."""
-    group = parser.add_argument_group(
-        "access", "who may do what; without these, the kubeconfig's token alone"
-    )
+    group = parser.add_argument_group("access", "certificates, service accounts, RBAC, a proxy in front")
     add = group.add_argument
-    add("--anonymous-admin", action="store_true",
-        help="requests without credentials are the administrator's (on loopback only)")  # fmt: skip
-    add("--token-file", "--token-auth-file", type=Path, metavar="FILE",
-        help='CSV of token,user,uid,"group,group"')  # fmt: skip
-    add("--client-ca-file", type=Path, metavar="FILE",
-        help="authorities of client certificates: the common name is the user, organizations are groups")  # fmt: skip
-    add("--anonymous-auth", choices=("true", "false"), default="true",
-        help="requests without credentials are system:anonymous (default) or refused")  # fmt: skip
-    add("--enable-bootstrap-token-auth", action="store_true",
-        help="take tokens of Secrets bootstrap-token-ID in kube-system (ID.SECRET)")  # fmt: skip
-    add("--authorization-mode", default="", metavar="MODE,MODE",
-        help=f"of {', '.join(MODES)}, asked in order (default RBAC)")  # fmt: skip
-    add("--service-account-issuer", action="append", default=[], metavar="URL",
-        help="issuer of service account tokens; repeated, the first signs")  # fmt: skip
-    add("--service-account-key-file", type=Path, action="append", default=[], metavar="FILE",
-        help="PEM keys and certificates that verify service account tokens; may be repeated")  # fmt: skip
-    add("--service-account-signing-key-file", type=Path, metavar="FILE",
-        help="PEM key that signs service account tokens (default: one that is made)")  # fmt: skip
-    add("--service-account-max-token-expiration", type=seconds, default=0.0, metavar="SECONDS",
-        help="longest life of a service account token")  # fmt: skip
-    add("--api-audiences", default="", metavar="NAME,NAME",
-        help="audiences of this server (default: the issuer)")  # fmt: skip
-    _add_remote(add)
-    add("--requestheader-client-ca-file", type=Path, metavar="FILE",
-        help="authorities of a proxy in front, whose headers name the user")  # fmt: skip
-    add("--requestheader-allowed-names", default="", metavar="NAME,NAME",
-        help="common names of its certificates (default: any)")  # fmt: skip
-    add("--requestheader-username-headers", default="X-Remote-User", metavar="NAME,NAME")
-    add("--requestheader-uid-headers", default="", metavar="NAME,NAME")
-    add("--requestheader-group-headers", default="X-Remote-Group", metavar="NAME,NAME")
-    add("--requestheader-extra-headers-prefix", default="X-Remote-Extra-", metavar="TEXT,TEXT")
-    add("--cluster-signing-cert-file", type=Path, metavar="FILE",
-        help="authority that signs approved requests for client certificates")  # fmt: skip
-    add("--cluster-signing-key-file", type=Path, metavar="FILE", help="its key")
+    add(
+        "--client-ca-file",
+        type=Path,
+        metavar="FILE",
+        help="authorities of client certificates: the common name is the user, organizations are groups",
+    )
+    add(
+        "--anonymous-auth",
+        choices=("true", "false"),
+        default="true",
+        help="requests without credentials are system:anonymous (default) or refused",
+    )
+    add(
+        "--enable-bootstrap-token-auth",
+        action="store_true",
+        help="accept the tokens of Secrets bootstrap-token-ID in kube-system (ID.SECRET)",
+    )
+    add(
+        "--authorization-mode",
+        default="",
+        metavar="MODE,MODE",
+        help=f"of {', '.join(MODES)}, asked in order (default RBAC)",
+    )
+    add(
+        "--cluster-signing-cert-file",
+        type=Path,
+        metavar="FILE",
+        help="authority that signs approved CertificateSigningRequests (default: a generated one)",
+    )
+    add("--cluster-signing-key-file", type=Path, metavar="FILE", help="key of --cluster-signing-cert-file")
+    _add_service_accounts(add)
+    _add_request_headers(add)
+    _add_oidc(parser)
+    _add_webhooks(parser)
 
 
-def _add_remote(add: Callable[..., Any]) -> None:
-    """Declares the options."""
-    add("--authentication-config", type=Path, metavar="FILE",
-        help="AuthenticationConfiguration: JWT issuers with CEL rules, anonymous access")  # fmt: skip
+def _add_service_accounts(add: Callable[..., Any]) -> None:
+    add(
+        "--service-account-issuer",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="issuer of service account tokens; may be repeated, the first signs",
+    )
+    add(
+        "--service-account-key-file",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="PEM keys and certificates that verify service account tokens; may be repeated",
+    )
+    add(
+        "--service-account-signing-key-file",
+        type=Path,
+        metavar="FILE",
+        help="PEM key that signs service account tokens (default: a generated one)",
+    )
+    add(
+        "--service-account-max-token-expiration",
+        type=seconds,
+        default=0.0,
+        metavar="SECONDS",
+        help="longest life of a service account token",
+    )
+    add(
+        "--api-audiences",
+        default="",
+        metavar="NAME,NAME",
+        help="audiences of this server (default: the issuer)",
+    )
+
+
+def _add_request_headers(add: Callable[..., Any]) -> None:
+    add(
+        "--requestheader-client-ca-file",
+        type=Path,
+        metavar="FILE",
+        help="authorities of a proxy in front, which names the user in headers",
+    )
+    add(
+        "--requestheader-allowed-names",
+        default="",
+        metavar="NAME,NAME",
+        help="common names of its certificates (default: any)",
+    )
+    add(
+        "--requestheader-username-headers",
+        default="X-Remote-User",
+        metavar="NAME,NAME",
+        help="headers that hold the user's name (default %(default)s)",
+    )
+    add(
+        "--requestheader-uid-headers",
+        default="",
+        metavar="NAME,NAME",
+        help="headers that hold the user's uid",
+    )
+    add(
+        "--requestheader-group-headers",
+        default="X-Remote-Group",
+        metavar="NAME,NAME",
+        help="headers that hold a group each (default %(default)s)",
+    )
+    add(
+        "--requestheader-extra-headers-prefix",
+        default="X-Remote-Extra-",
+        metavar="TEXT,TEXT",
+        help="prefixes of headers that hold extra attributes (default %(default)s)",
+    )
+
+
+def _add_oidc(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("oidc", "tokens of OpenID Connect and other JWT issuers").add_argument
+    add(
+        "--authentication-config",
+        type=Path,
+        metavar="FILE",
+        help="AuthenticationConfiguration: JWT issuers with CEL rules, anonymous access",
+    )
     add("--oidc-issuer-url", default="", metavar="URL", help="issuer of OpenID Connect tokens")
     add("--oidc-client-id", default="", metavar="ID", help="audience that its tokens must have")
-    add("--oidc-username-claim", default="sub", metavar="CLAIM", help="default %(default)s")
-    add("--oidc-username-prefix", default=None, metavar="TEXT",
-        help="before usernames; - for none (default: the issuer and #, for all claims but email)")  # fmt: skip
-    add("--oidc-groups-claim", default="", metavar="CLAIM")
-    add("--oidc-groups-prefix", default="", metavar="TEXT")
-    add("--oidc-required-claim", action="append", default=[], metavar="CLAIM=VALUE")
+    add(
+        "--oidc-username-claim",
+        default="sub",
+        metavar="CLAIM",
+        help="claim that holds the user's name (default %(default)s)",
+    )
+    add(
+        "--oidc-username-prefix",
+        default=None,
+        metavar="TEXT",
+        help="put before usernames; - for none (default: the issuer and #, except for the claim email)",
+    )
+    add("--oidc-groups-claim", default="", metavar="CLAIM", help="claim that holds the user's groups")
+    add("--oidc-groups-prefix", default="", metavar="TEXT", help="put before the names of groups")
+    add(
+        "--oidc-required-claim",
+        action="append",
+        default=[],
+        metavar="CLAIM=VALUE",
+        help="claim that a token must have; may be repeated",
+    )
     add("--oidc-ca-file", type=Path, metavar="FILE", help="authorities of the issuer (default: the system's)")
-    add("--authentication-token-webhook-config-file", type=Path, metavar="KUBECONFIG")
-    add("--authentication-token-webhook-version", choices=("v1", "v1beta1"), default="v1beta1")
-    add("--authentication-token-webhook-cache-ttl", default="2m", metavar="DURATION")
-    add("--authorization-config", type=Path, metavar="FILE",
-        help="AuthorizationConfiguration: authorizers in order, webhooks with CEL match conditions")  # fmt: skip
-    add("--authorization-webhook-config-file", type=Path, metavar="KUBECONFIG")
-    add("--authorization-webhook-version", choices=("v1", "v1beta1"), default="v1beta1")
-    add("--authorization-webhook-cache-authorized-ttl", default="5m", metavar="DURATION")
-    add("--authorization-webhook-cache-unauthorized-ttl", default="30s", metavar="DURATION")
+
+
+def _add_webhooks(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("webhooks", "other servers that know tokens or decide who may do what")
+    add = group.add_argument
+    add(
+        "--authentication-token-webhook-config-file",
+        type=Path,
+        metavar="KUBECONFIG",
+        help="server that reviews tokens",
+    )
+    add(
+        "--authentication-token-webhook-version",
+        choices=("v1", "v1beta1"),
+        default="v1beta1",
+        help="version of the TokenReviews sent to it (default %(default)s)",
+    )
+    add(
+        "--authentication-token-webhook-cache-ttl",
+        default="2m",
+        metavar="DURATION",
+        help="how long its answers are kept (default %(default)s)",
+    )
+    add(
+        "--authorization-config",
+        type=Path,
+        metavar="FILE",
+        help="AuthorizationConfiguration: authorizers in order, webhooks with CEL match conditions",
+    )
+    add(
+        "--authorization-webhook-config-file",
+        type=Path,
+        metavar="KUBECONFIG",
+        help="server that --authorization-mode Webhook asks",
+    )
+    add(
+        "--authorization-webhook-version",
+        choices=("v1", "v1beta1"),
+        default="v1beta1",
+        help="version of the SubjectAccessReviews sent to it (default %(default)s)",
+    )
+    for answer, ttl in (("authorized", "5m"), ("unauthorized", "30s")):
+        add(
+            f"--authorization-webhook-cache-{answer}-ttl",
+            default=ttl,
+            metavar="DURATION",
+            help=f"how long its answer {answer} is kept (default %(default)s)",
+        )

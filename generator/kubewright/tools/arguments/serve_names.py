@@ -91,13 +91,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options."""
     group = parser.add_argument_group(
         "kube-apiserver",
-        "its options are taken as they are; those that mean nothing here are said at the start",
+        "its other options: accepted where they mean nothing here, else refused",
     )
     add = group.add_argument
     add("--etcd-servers", default="", metavar="URL,URL", help="as --storage etcd://…")
     add("--etcd-prefix", default="", metavar="PATH", help="prefix of the keys in it (default /registry)")
     add("--tls-cert-file", type=str, default="", metavar="FILE", help="as --tls CERT,KEY")
-    add("--tls-private-key-file", type=str, default="", metavar="FILE", help="its key")
+    add("--tls-private-key-file", type=str, default="", metavar="FILE", help="key of --tls-cert-file")
     add(
         "--tls-min-version",
         choices=TLS_VERSIONS,
@@ -110,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=BOOL,NAME=BOOL",
-        help="taken; one that would change what this server does is refused",
+        help="accepted, unless it would change what this server does",
     )
     add("--service-account-lookup", choices=("true",), default="true", help=argparse.SUPPRESS)
     parser.set_defaults(taken=())

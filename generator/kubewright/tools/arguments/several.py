@@ -57,7 +57,7 @@ def add_output_arguments(parser: argparse.ArgumentParser, *, otherwise: str) -> 
     )
 
 
-def add_storage_arguments(parser: argparse.ArgumentParser) -> None:
+def add_storage_arguments(parser: argparse._ActionsContainer) -> None:
     """Declares what reaching and reading a storage takes."""
     add = parser.add_argument
     add(
@@ -66,8 +66,8 @@ def add_storage_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="encrypt what is stored, by kube-apiserver's EncryptionConfiguration",
     )
-    add("--etcd-cafile", type=Path, metavar="FILE", help="etcd over TLS: who signed its certificates")
-    add("--etcd-certfile", type=Path, metavar="FILE", help="etcd over TLS: certificate for it")
+    add("--etcd-cafile", type=Path, metavar="FILE", help="etcd over TLS: authority of its certificates")
+    add("--etcd-certfile", type=Path, metavar="FILE", help="etcd over TLS: client certificate")
     add("--etcd-keyfile", type=Path, metavar="FILE", help="etcd over TLS: key of --etcd-certfile")
 
 
