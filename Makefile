@@ -9,7 +9,7 @@ RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= PYTHONDONTWRITEBYTECODE= $(
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: projects cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables help setup generate verify test test-real test-faults test-partitions peers test-kill golden lint type bench bench-growth bench-server soak-cel wheel release clean differential
+.PHONY: explained projects cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables help setup generate verify test test-real test-faults test-partitions peers test-kill golden lint type bench bench-growth bench-server soak-cel wheel release clean differential
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -35,6 +35,9 @@ test: $(SETUP) ## lint, types, generated files, all tests
 test-real: $(SETUP) ## every real input through every check, many more examples of every law; REFERENCE=kubeconfig adds its OpenAPI
 	HYPOTHESIS_PROFILE=thorough $(RUN) -m pytest -q -n $(JOBS) --dist loadfile --timeout 900 -m thorough
 	HYPOTHESIS_PROFILE=thorough $(RUN) -m pytest -q -n $(JOBS) --dist loadfile tests/merge tests/wire tests/schema tests/rules tests/cel tests/storage tests/meta
+
+explained: $(SETUP) ## kubewright explain and kubectl explain compared, every field of a release; EXPLAINED="1.36 100" takes 100 pages
+	PYTHONPATH=generator:generated:. PYTHONWARNINGS= $(BIN)/python -m tests.tools.explained $(EXPLAINED)
 
 golden: $(SETUP) ## rewrite the golden files and the client's plain verbs; review the diff
 	$(RUN) -m pytest -q tests/compiler/emit/golden tests/client/test_twins.py --rewrite-golden

@@ -24,7 +24,7 @@ def fingerprint(package: Package) -> str:
     roots += rule_files(package.facts) if package.facts else []
     for source in package.sources:
         if isinstance(source, KubernetesSource):
-            path = definitions_file(source.release, prose=package.is_documented)
+            path = definitions_file(source.release, with_prose=package.is_documented)
             roots += [path] if path else []
         else:
             roots.append(source.path)

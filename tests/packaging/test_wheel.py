@@ -82,3 +82,13 @@ def test_without_the_extras_the_message_says_which_one(installed: Path, tmp_path
     assert done.returncode == 3
     assert "Traceback" not in done.stderr
     assert "pip install 'kubewright[generate]'" in done.stderr
+
+
+def test_descriptions_of_fields_are_in_the_wheel(wheel: Path) -> None:
+    from kubewright.source import prose
+    from kubewright.source.kubernetes_validate import described
+
+    packed = wheel / "kubewright/specs/kubernetes" / prose.FILE
+    assert prose.read(packed, "1.37") == prose.texts_of(described("1.37"))
+    (notice,) = wheel.rglob("NOTICE")
+    assert "The Kubernetes Authors" in notice.read_text()

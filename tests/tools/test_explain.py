@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.tools import explained
 from tests.tools.command import kubewright
 
 WIDGET = Path(__file__).parent / "validate_widget_crd.yaml"
@@ -31,6 +32,7 @@ def test_a_field_of_a_built_in_kind_reads_as_kubectl_shows_it() -> None:
         "\n"
         "DESCRIPTION:\n"
         "    The deployment strategy to use to replace existing pods with new ones.\n"
+        "    DeploymentStrategy describes how to replace existing pods with new ones.\n"
         "\n"
         "FIELDS:\n"
         "  rollingUpdate <RollingUpdateDeployment>\n"
@@ -151,3 +153,9 @@ def test_what_is_not_there_is_told_with_what_is(path: str, said: str) -> None:
 def test_what_cannot_be_used_is_exit_code_2() -> None:
     assert kubewright("explain", "pod", "--kubernetes", "1.2")[0] == 2
     assert kubewright("explain", "pod", "--crds", "no-such-file.yaml")[0] == 2
+
+
+@pytest.mark.skipif(explained.KUBECTL is None, reason="kubectl is not on PATH")
+def test_a_page_is_that_of_kubectl() -> None:
+    """A few of those that `make explained` compares, all of them."""
+    assert [*explained.differences("1.37", limit=8)] == []

@@ -3,8 +3,8 @@
 They are, for each release, the definitions of the upstream OpenAPI v2 document with every marker. They differ from
 upstream in three ways, all undone here: optional fields are ``type: [T, null]``, references begin with ``#/$defs/``,
 and ``apiVersion`` and ``kind`` of every kind carry an ``enum``. There are no paths, so resources come from the catalog
-in ``specs/kubernetes`` (``catalog.py``). Without prose they are part of kubewright (``releases.py``); with it they come
-from the package, where it is installed.
+in ``specs/kubernetes`` (``catalog.py``). The definitions are part of kubewright (``releases.py``), their descriptions
+of its wheel (``prose.py``); a source checkout takes those from the package, where it is installed.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from kubewright.diagnostics import Diagnostics
 from kubewright.ir.api import Fragment
 from kubewright.ir.types import Json
 from kubewright.location import Document, Location
+from kubewright.source import prose
 from kubewright.source import releases as packed
 from kubewright.source.definitions import read_definitions
 from kubewright.source.markers import GROUP_VERSION_KIND
@@ -50,7 +51,11 @@ def described_releases() -> tuple[str, ...]:
 
 def has_prose(release: str) -> bool:
     """Whether ``release`` can be read with its descriptions."""
-    return release in _folders()
+    return release in _folders() or release in prose.releases(_prose_file())
+
+
+def _prose_file() -> Path:
+    return packed.packed_file().with_name(prose.FILE)
 
 
 def releases() -> tuple[str, ...]:
@@ -58,23 +63,28 @@ def releases() -> tuple[str, ...]:
     return packed.releases()
 
 
-def definitions_file(release: str, *, prose: bool = False) -> Path | None:
+def definitions_file(release: str, *, with_prose: bool = False) -> Path | None:
     """The file that ``release``'s definitions are read from, or ``None`` where there are none."""
-    if prose and release in _folders():
+    if with_prose and release in _folders():
         return _folders()[release] / "_definitions.json"
     return packed.packed_file() if release in packed.releases() else None
 
 
 def described(release: str) -> Json:
-    """The definitions of a release with their descriptions. Raises ``KeyError`` where they are not installed."""
-    found: Json = msgspec.json.decode((_folders()[release] / "_definitions.json").read_bytes())["$defs"]
-    return found
+    """The definitions of a release with their descriptions. Raises ``KeyError`` where there are none."""
+    if release in _folders():
+        found: Json = msgspec.json.decode((_folders()[release] / "_definitions.json").read_bytes())["$defs"]
+        return found
+    texts = prose.read(_prose_file(), release)
+    definitions = packed.definitions(release) or {}
+    prose.describe(definitions, texts)
+    return definitions
 
 
-def load(release: str, diagnostics: Diagnostics, *, prose: bool = False) -> Document | None:
-    """The definitions of ``release``, with descriptions where ``prose`` is wanted and installed; ``None`` after a
-    diagnostic for a release that is not known."""
-    definitions = described(release) if prose and has_prose(release) else packed.definitions(release)
+def load(release: str, diagnostics: Diagnostics, *, with_prose: bool = False) -> Document | None:
+    """The definitions of ``release``, with descriptions where ``with_prose`` asks for them and they are there; ``None``
+    after a diagnostic for a release that is not known."""
+    definitions = described(release) if with_prose and has_prose(release) else packed.definitions(release)
     origin = f"kubernetes-validate:{release}"
     if definitions is None:
         known = ", ".join(packed.releases())

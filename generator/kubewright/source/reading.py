@@ -46,7 +46,7 @@ class Input:
 def load_kubernetes(release: str, diagnostics: Diagnostics, *, prose: bool = False) -> Document | None:
     """The definitions of a release as they come, with descriptions where ``prose`` is wanted and installed; ``None``
     after a diagnostic."""
-    return kubernetes_validate.load(release, diagnostics, prose=prose)
+    return kubernetes_validate.load(release, diagnostics, with_prose=prose)
 
 
 def read_kubernetes(document: Document, catalog: Path, release: str, diagnostics: Diagnostics) -> Fragment:

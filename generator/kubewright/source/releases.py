@@ -2,8 +2,8 @@
 
 ``specs/kubernetes/releases.jsonl.xz`` holds a line of JSON for each release, the newest first, behind a line that names
 them all: the releases differ so little that all of them take hardly more room than one, and the newest is read without
-unpacking the others. The file is made from the package kubernetes-validate by ``make schemas``. That package, the extra
-``descriptions``, is needed afterwards only where prose is wanted: it is 108 MB.
+unpacking the others. The file is made from the package kubernetes-validate by ``make schemas``; its prose is packed by
+the build of the wheel (``prose.py``).
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     """Prints group, kind, version, type, description and fields."""
     diagnostics = Diagnostics()
     described = [*_custom(options.crds, diagnostics)]
-    document = load(options.kubernetes, diagnostics, prose=True)
+    document = load(options.kubernetes, diagnostics, with_prose=True)
     if not diagnostics.has_errors and document is not None:
         described += _builtin(document.value["$defs"], options.kubernetes, diagnostics)
     if diagnostics.has_errors or document is None:
@@ -223,7 +223,7 @@ def _text(
         lines += ["ENUM:", *(f"    {value}" for value in enum), ""]
     if whole.get("default") is not None:
         lines += [f"DEFAULT: {_json(whole['default'])}", ""]
-    lines += ["DESCRIPTION:", *(_wrapped(str(whole.get("description") or ""), "    ") or ["    <empty>"]), ""]
+    lines += ["DESCRIPTION:", *(_wrapped(_prose(schema, definitions), "    ") or ["    <empty>"]), ""]
     if _properties(whole, definitions):
         lines += ["FIELDS:", *_fields(whole, definitions, "  ", recursive, ())]
     return "\n".join(printable(line.rstrip()) for line in lines).rstrip("\n") + "\n"
@@ -251,13 +251,30 @@ def _fields(
         if whole.get("default") is not None:
             yield f"{indent}default: {_json(whole['default'])}"
         if not recursive:
-            yield from _wrapped(str(whole.get("description") or ""), indent + "  ") or [
-                f"{indent}  <no description>"
-            ]
+            own = str(field.get("description") or "<no description>")
+            yield from _wrapped(own, indent + "  ")
             yield ""
         elif _properties(whole, definitions):
             below = (*above, id(holder["properties"]))
             yield from _fields(whole, definitions, indent + "  ", recursive, below)
+
+
+def _prose(schema: Json, definitions: Mapping[str, Json]) -> str:
+    """The descriptions of a field, of its type, and of what a list or map of it holds, as kubectl joins them."""
+    return "\n".join(_descriptions(schema, definitions, 0))
+
+
+def _descriptions(schema: Json, definitions: Mapping[str, Json], depth: int) -> Iterator[str]:
+    if depth > _MAX_DEPTH:
+        return
+    if schema.get("description"):
+        yield str(schema["description"])
+    references = [schema, *(schema.get("allOf") or ())]
+    inner = [definitions.get(str(one["$ref"]).rpartition("/")[2]) for one in references if "$ref" in one]
+    inner += [schema.get("items"), schema.get("additionalProperties")]
+    for each in inner:
+        if isinstance(each, dict):
+            yield from _descriptions(each, definitions, depth + 1)
 
 
 def _wrapped(text: str, indent: str) -> list[str]:

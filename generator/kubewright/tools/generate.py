@@ -79,18 +79,18 @@ def _configure(options: argparse.Namespace, diagnostics: Diagnostics) -> Config 
 
 
 def _has_prose(config: Config, diagnostics: Diagnostics) -> None:
-    from kubewright.source.kubernetes_validate import described_releases
+    from kubewright.source.kubernetes_validate import has_prose
 
     for package in config.packages:
         for source in package.sources:
             if not (package.is_documented and isinstance(source, KubernetesSource)):
                 continue
-            if source.release not in described_releases():
+            if not has_prose(source.release):
                 diagnostics.error(
                     "K005",
                     f"no descriptions of Kubernetes {source.release}",
                     configuration.NO_CONFIG,
-                    "pip install 'kubewright[descriptions]', or leave `documentation` out",
+                    "pip install kubernetes-validate, or leave `documentation` out",
                 )
 
 

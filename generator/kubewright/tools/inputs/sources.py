@@ -21,12 +21,13 @@ class StateError(Exception):
 
 
 DESCRIPTIONS = (
-    "descriptions of Kubernetes' own kinds are not installed: pip install 'kubewright[descriptions]'"
+    "there are no descriptions of Kubernetes' own kinds in a source checkout; the wheel has them, or: "
+    "pip install kubernetes-validate"
 )
 
 
 def lacks_prose(states: Sequence[str]) -> bool:
-    """Whether a state is a Kubernetes release whose descriptions are not installed."""
+    """Whether a state is a Kubernetes release without descriptions here."""
     from kubewright.source.kubernetes_validate import has_prose
 
     return any(

@@ -353,7 +353,8 @@ def _give_kubeconfig(options: argparse.Namespace, server: Server, security: _Sec
     print(*granted.summary, sep="\n")
     if "node" not in parse_controllers(_controllers(options)) and not options.read_only:
         print(
-            "pods run nowhere, and Deployments make none; --controllers all,workloads,node simulates a cluster that runs them"
+            "pods run nowhere, and Deployments make none; --controllers all,workloads,node runs them"
+            " on a simulated node"
         )
     if not (security.tls or options.anonymous_admin):
         print(
