@@ -55,7 +55,7 @@ class Distribution:
         return sum(self.counts)
 
 
-class Family(Generic[_Series]):
+class MetricFamily(Generic[_Series]):
     """All series of one name."""
 
     def __init__(self, name: str, text: str, kind: str, labels: Sequence[str], make: Callable[[], _Series]):
@@ -133,7 +133,7 @@ class _Answered:
             yield f"{self.name}{_labels(self.names, values)} {number(value)}"
 
 
-Shown: TypeAlias = Family[Count] | Family[Distribution] | _Answered
+Shown: TypeAlias = MetricFamily[Count] | MetricFamily[Distribution] | _Answered
 """A family whose numbers are known."""
 
 
@@ -141,24 +141,26 @@ class Metrics:
     """The families of one server or operator."""
 
     def __init__(self) -> None:
-        self._families: dict[str, Family[Count] | Family[Distribution] | Figure] = {}
+        self._families: dict[str, MetricFamily[Count] | MetricFamily[Distribution] | Figure] = {}
         self.before: list[Callable[[], None]] = []
         """Called before the numbers are told: by whom they are kept back for a while."""
 
-    def counter(self, name: str, text: str, *labels: str) -> Family[Count]:
+    def counter(self, name: str, text: str, *labels: str) -> MetricFamily[Count]:
         """A number that only grows."""
-        return self._add(Family(name, text, "counter", labels, Count))
+        return self._add(MetricFamily(name, text, "counter", labels, Count))
 
-    def gauges(self, name: str, text: str, *labels: str) -> Family[Count]:
+    def gauges(self, name: str, text: str, *labels: str) -> MetricFamily[Count]:
         """Numbers that are set."""
-        return self._add(Family(name, text, "gauge", labels, Count))
+        return self._add(MetricFamily(name, text, "gauge", labels, Count))
 
-    def histogram(self, name: str, text: str, bounds: Sequence[float], *labels: str) -> Family[Distribution]:
+    def histogram(
+        self, name: str, text: str, bounds: Sequence[float], *labels: str
+    ) -> MetricFamily[Distribution]:
         """Observations below bounds (in ascending order; the last, infinity, goes without saying)."""
         fixed = tuple(bounds)
-        return self._add(Family(name, text, "histogram", labels, lambda: Distribution(fixed)))
+        return self._add(MetricFamily(name, text, "histogram", labels, lambda: Distribution(fixed)))
 
-    def _add(self, family: Family[_Series]) -> Family[_Series]:
+    def _add(self, family: MetricFamily[_Series]) -> MetricFamily[_Series]:
         if family.name in self._families:
             raise ValueError(f"there are two metrics {family.name}")
         self._families[family.name] = family

@@ -28,7 +28,7 @@ from apimachinery.meta.version import VERSION
 from kubewright.tools.arguments.parsing import Parser, nearest
 
 
-class Command(NamedTuple):
+class SubCommand(NamedTuple):
     """One sub-command: its module, one line of help, the group it is listed in, and the extra that it needs."""
 
     module: str
@@ -37,140 +37,140 @@ class Command(NamedTuple):
     extra: str
 
 
-COMMANDS: Final[dict[str, Command]] = {
-    "generate": Command(
+COMMANDS: Final[dict[str, SubCommand]] = {
+    "generate": SubCommand(
         "kubewright.tools.generate",
         "typed models, clients and everything else from API descriptions",
         "Generate",
         "generate",
     ),
-    "sdk": Command(
+    "sdk": SubCommand(
         "kubewright.tools.sdk",
         "an installable typed client from CRDs, OpenAPI or a live cluster",
         "Generate",
         "generate",
     ),
-    "crd": Command(
+    "crd": SubCommand(
         "kubewright.tools.crd.command",
         "CustomResourceDefinition manifests from any description of an API",
         "Generate",
         "generate",
     ),
-    "docs": Command(
+    "docs": SubCommand(
         "kubewright.tools.docs.command",
         "reference pages of an API: Markdown, or one HTML page with a search",
         "Generate",
         "generate",
     ),
-    "editor": Command(
+    "editor": SubCommand(
         "kubewright.tools.editor",
         "schemas and settings with which editors complete and check manifests",
         "Generate",
         "generate",
     ),
-    "scaffold": Command(
+    "scaffold": SubCommand(
         "kubewright.tools.scaffold.command",
         "the files of an API group, of a kind, of another version",
         "Generate",
         "generate",
     ),
-    "validate": Command(
+    "validate": SubCommand(
         "kubewright.tools.validate.command",
         "check manifests and CRDs offline, as a kube-apiserver of a release would",
         "Judge",
         "check",
     ),
-    "lint": Command(
+    "lint": SubCommand(
         "kubewright.tools.lint.command",
         "check API descriptions against conventions and the deprecation policy",
         "Judge",
         "check",
     ),
-    "diff": Command(
+    "diff": SubCommand(
         "kubewright.tools.diff.command",
         "what changed between two states of an API, and whom it breaks",
         "Judge",
         "check",
     ),
-    "lifecycle": Command(
+    "lifecycle": SubCommand(
         "kubewright.tools.lifecycle.command",
         "check a plan of API versions against the deprecation policy",
         "Judge",
         "check",
     ),
-    "explain": Command(
+    "explain": SubCommand(
         "kubewright.tools.explain", "what a field of a kind is for, without a cluster", "Judge", "check"
     ),
-    "cel": Command(
+    "cel": SubCommand(
         "kubewright.tools.cel",
         "evaluate CEL expressions; check the rules of CRDs and their cost",
         "Judge",
         "cel",
     ),
-    "serve": Command(
+    "serve": SubCommand(
         "kubewright.tools.serve.command",
         "run an API server for generated packages and CRDs",
         "Serve",
         "server",
     ),
-    "envtest": Command(
+    "envtest": SubCommand(
         "kubewright.tools.envtest.command",
         "kube-apiserver and etcd for suites that start them: KUBEBUILDER_ASSETS",
         "Serve",
         "server",
     ),
-    "testserver": Command(
+    "testserver": SubCommand(
         "kubewright.tools.testserver",
         "a server for tests in any language: prints a kubeconfig, ends with its parent",
         "Serve",
         "server",
     ),
-    "webhook": Command(
+    "webhook": SubCommand(
         "kubewright.tools.webhook.command",
         "a generated package's conversion, defaults and validation as a webhook for a cluster",
         "Serve",
         "server",
     ),
-    "rbac": Command(
+    "rbac": SubCommand(
         "kubewright.tools.rbac.command",
         "who can do what and why, live or from manifests; the least roles of a run",
         "Serve",
         "server",
     ),
-    "owners": Command(
+    "owners": SubCommand(
         "kubewright.tools.owners",
         "an object with the field manager of each line in the margin",
         "Serve",
         "client",
     ),
-    "storage": Command(
+    "storage": SubCommand(
         "kubewright.tools.storage", "check, back up and restore the database of serve", "Serve", "server"
     ),
-    "patch": Command(
+    "patch": SubCommand(
         "kubewright.tools.patch",
         "what a patch or a server-side apply makes of an object, without a server",
         "Serve",
         "check",
     ),
-    "apply3": Command(
+    "apply3": SubCommand(
         "kubewright.tools.apply3",
         "the patch that client-side apply would send, from three files",
         "Serve",
         "check",
     ),
-    "migrate": Command(
+    "migrate": SubCommand(
         "kubewright.tools.migrate.command",
         "find and rewrite API versions that a release deprecates or does not have",
         "Move on",
         "check",
     ),
-    "convert": Command(
+    "convert": SubCommand(
         "kubewright.tools.convert",
         "objects at another version of their kind, without a cluster",
         "Move on",
         "check",
     ),
-    "completion": Command(
+    "completion": SubCommand(
         "kubewright.tools.completion",
         "completion of commands and options for bash, zsh and fish",
         "Shell",

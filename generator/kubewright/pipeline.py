@@ -47,7 +47,7 @@ class Built:
 
 
 @dataclass(slots=True)
-class Outcome:
+class BuildOutcome:
     """What a run did. ``drift`` is the diff where it was only to check."""
 
     built: list[Built] = field(default_factory=list)
@@ -235,9 +235,9 @@ def generate(
     jobs: int = 1,
     force: bool = False,
     progress: Progress = lambda text: None,
-) -> Outcome:
+) -> BuildOutcome:
     """Makes every package of ``config``. With ``check`` nothing is written, and the differences are shown."""
-    outcome = Outcome()
+    outcome = BuildOutcome()
     stale: list[tuple[Package, str]] = []
     for package in config.packages:
         folder = _folder(config, package)

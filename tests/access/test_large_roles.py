@@ -16,7 +16,7 @@ from apimachinery.access.held_rules import KeptTables
 from apimachinery.access.rbac import Rbac
 from apimachinery.access.rbac_rules import (
     ENTRIES,
-    Rule,
+    RbacRule,
     RuleTable,
     uncovered,
 )
@@ -189,7 +189,7 @@ def test_tables_are_weighed_and_dropped(monkeypatch):
         assert rbac.settle(Attributes(user, "get", f"ns{number}", "example.com", "v1", "r3-7")).allowed
         assert rbac.weight <= 2 << 20
     many = tuple(f"v{number}" for number in range(60))
-    table = RuleTable([("huge", [Rule(many, many, (str(n),)) for n in range(100)])])
+    table = RuleTable([("huge", [RbacRule(many, many, (str(n),)) for n in range(100)])])
     assert table.entries <= ENTRIES
     assert table.find(Attributes(User("x"), "v1", "", "v2", "", "99")) == "huge"
     assert table.find(Attributes(User("x"), "v1", "", "v2", "", "100")) is None
@@ -217,9 +217,9 @@ def test_what_is_covered_is_found_without_comparing_each_with_each(monkeypatch):
     compared = []
     covers = rbac_rules._covers
     monkeypatch.setattr(rbac_rules, "_covers", lambda own, atom: compared.append(1) or covers(own, atom))
-    held = [Rule(("get",), ("",), (f"r{number}",)) for number in range(3_000)]
+    held = [RbacRule(("get",), ("",), (f"r{number}",)) for number in range(3_000)]
     assert uncovered(held, held) == []
-    assert uncovered(held, [Rule(("get",), ("",), ("x",))]) == [Rule(("get",), ("",), ("x",))]
+    assert uncovered(held, [RbacRule(("get",), ("",), ("x",))]) == [RbacRule(("get",), ("",), ("x",))]
     assert len(compared) == 0
 
 

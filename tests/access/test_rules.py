@@ -10,7 +10,7 @@ from apimachinery.access.bootstrap import mended, read_rule, wanted_objects
 from apimachinery.access.rbac import Rbac
 from apimachinery.access.rbac_rules import (
     ATOMS,
-    Rule,
+    RbacRule,
     RuleTable,
     compacted,
     read_rules,
@@ -30,8 +30,8 @@ def some(values: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:
 
 
 RULES = st.one_of(
-    st.builds(Rule, some(VERBS), some(GROUPS), some(RESOURCES), some(NAMES)),
-    st.builds(Rule, verbs=some(VERBS), paths=some(PATHS)),
+    st.builds(RbacRule, some(VERBS), some(GROUPS), some(RESOURCES), some(NAMES)),
+    st.builds(RbacRule, verbs=some(VERBS), paths=some(PATHS)),
 )
 ASKED = st.one_of(
     st.builds(
@@ -73,10 +73,10 @@ def test_everybody_covers_himself(rules):
 
 
 def test_a_missing_right_is_reported_by_resource():
-    held = [Rule(("get",), ("",), ("configmaps",))]
+    held = [RbacRule(("get",), ("",), ("configmaps",))]
     wanted = [
-        Rule(("get", "list", "watch"), ("", "apps"), ("configmaps",)),
-        Rule(verbs=("get",), paths=("/x",)),
+        RbacRule(("get", "list", "watch"), ("", "apps"), ("configmaps",)),
+        RbacRule(verbs=("get",), paths=("/x",)),
     ]
     assert sorted(rule.shown() for rule in compacted(uncovered(held, wanted))) == [
         '{APIGroups:[""], Resources:["configmaps"], Verbs:["list" "watch"]}',
@@ -87,9 +87,9 @@ def test_a_missing_right_is_reported_by_resource():
 
 def test_a_huge_rule_is_not_taken_apart():
     many = tuple(f"v{number}" for number in range(1000))
-    huge = Rule(many, many, many)
-    assert uncovered([Rule(("get",), ("*",), ("*",))], [huge]) == [huge]
-    assert uncovered([Rule(("*",), ("*",), ("*",))], [huge]) == []
+    huge = RbacRule(many, many, many)
+    assert uncovered([RbacRule(("get",), ("*",), ("*",))], [huge]) == [huge]
+    assert uncovered([RbacRule(("*",), ("*",), ("*",))], [huge]) == []
     assert len(many) ** 3 > ATOMS
     table: RuleTable[str] = RuleTable([("huge", [huge])])
     assert table.find(Attributes(User("x"), "v1", "", "v2", "", "v3")) == "huge"

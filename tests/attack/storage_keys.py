@@ -18,7 +18,7 @@ from typing import Any, cast
 from apimachinery.meta.resources import Group, Resource
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_crds import served_versions
-from apimachinery.server.catalog.from_packages import Package, add_package
+from apimachinery.server.catalog.from_packages import ServedPackage, add_package
 from apimachinery.server.catalog.options import ApiOptions, OptionError
 from apimachinery.server.catalog.served import Served
 from apimachinery.storage.etcd.keys import Keys
@@ -130,14 +130,14 @@ def _world(chance: random.Random) -> Iterator[str]:
         before = Catalog()
         before.claimed.update(catalog.claimed)
         try:
-            add_package(before, cast(Package, package), ApiOptions())
+            add_package(before, cast(ServedPackage, package), ApiOptions())
         except OptionError as refused:
             if not taken and not odd:
                 yield f"refused: {refused}"
             continue
         if taken or odd:
             yield f"{package.name} was taken, with groups of others ({sorted(taken)}) or two kinds of one plural"
-        add_package(catalog, cast(Package, package), ApiOptions())
+        add_package(catalog, cast(ServedPackage, package), ApiOptions())
         owners |= {group.name: package.name for group in package.groups}
     builtin = {served.named: served for served in catalog}
     groups = {group for group, _, _ in builtin}

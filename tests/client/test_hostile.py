@@ -24,7 +24,7 @@ from tests.controller.forms import drive
 from apimachinery.client import calls
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.client.async_resource import AsyncDynamicResource
-from apimachinery.client.bodies import AnswerTooLarge, Body, Lines, TransportError
+from apimachinery.client.bodies import AnswerTooLarge, Lines, SentBody, TransportError
 from apimachinery.client.config import Config
 from apimachinery.client.connection import LONGEST_WARNING, Client
 from apimachinery.client.errors import InternalError, UnreadableAnswer, UnreadableObject
@@ -329,14 +329,14 @@ def test_what_is_packed_is_unpacked_whole(size: int) -> None:
     data = bytes(range(256)) * (size // 256) + bytes(size % 256)
     packed = gzip.compress(data)
     for step in (len(packed), 1 + len(packed) // 7):
-        body = Body({"content-encoding": "gzip"}, limit=size)
+        body = SentBody({"content-encoding": "gzip"}, limit=size)
         for begin in range(0, len(packed), step):
             body.take(packed[begin : begin + step])
         assert body.whole() == data
-    cut = Body({"content-encoding": "gzip"}, limit=size)
+    cut = SentBody({"content-encoding": "gzip"}, limit=size)
     cut.take(packed[:-1])
     with pytest.raises(TransportError, match="the answer ended within its gzip"):
         cut.whole()
-    broken = Body({"content-encoding": "gzip"}, limit=size)
+    broken = SentBody({"content-encoding": "gzip"}, limit=size)
     with pytest.raises(TransportError, match="the answer says it is gzip"):
         broken.take(b"plain")

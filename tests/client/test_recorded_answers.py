@@ -13,7 +13,7 @@ import yaml
 
 from apimachinery.client.calls import UNSTRUCTURED, event, typed_codec
 from apimachinery.client.errors import error_of
-from apimachinery.client.transport import Response
+from apimachinery.client.transport import TransportResponse
 from apimachinery.meta.errors import ApiError
 from apimachinery.typed import lossless
 from kubernetes_api.meta_v1 import ObjectMeta, Status
@@ -98,7 +98,7 @@ def test_every_refusal_is_raised_with_all_it_says() -> None:
         body = answer.get("body")
         if answer["status"] < 400 or not isinstance(body, dict) or body.get("kind") != "Status":
             continue
-        error = error_of(Response(answer["status"], {}, json.dumps(body).encode()))
+        error = error_of(TransportResponse(answer["status"], {}, json.dumps(body).encode()))
         assert type(error) is not ApiError, f"{answer['status']} {body.get('reason')}"
         assert (error.code, error.reason) == (body["code"], body.get("reason", ""))
         assert error.message == body.get("message", "")

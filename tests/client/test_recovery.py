@@ -19,7 +19,7 @@ from apimachinery.client.calls import UNSTRUCTURED, ListOptions, Target
 from apimachinery.client.config import Config
 from apimachinery.client.connection import Client
 from apimachinery.client.errors import ServiceUnavailable
-from apimachinery.client.reflector import RECONNECT_SECONDS, Plan, ReflectorOptions
+from apimachinery.client.reflector import RECONNECT_SECONDS, ReflectorOptions, ReflectorPlan
 from apimachinery.client.resource import DynamicResource
 
 SLOW = ReflectorOptions(patient=True, first_wait=1000.0, longest_wait=1000.0)
@@ -66,8 +66,8 @@ def test_a_port_that_accepts_again_is_found(mode: str) -> None:
     assert [obj["metadata"]["name"] for obj in found] == ["a"]
 
 
-def plan(failures: int) -> Plan[Any]:
-    made = Plan(Target(MAPS), UNSTRUCTURED, ListOptions(), ReflectorOptions(patient=True))
+def plan(failures: int) -> ReflectorPlan[Any]:
+    made = ReflectorPlan(Target(MAPS), UNSTRUCTURED, ListOptions(), ReflectorOptions(patient=True))
     made.pause.failures = failures
     return made
 

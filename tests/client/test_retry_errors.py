@@ -10,7 +10,7 @@ import pytest
 from apimachinery.client import errors
 from apimachinery.client.errors import ApplyConflict, FieldConflict, error_of, error_of_status
 from apimachinery.client.retry import RetryPolicy
-from apimachinery.client.transport import Response, TransportError
+from apimachinery.client.transport import TransportError, TransportResponse
 from apimachinery.meta.errors import ApiError, Cause
 
 REASONS = [
@@ -37,13 +37,13 @@ def test_a_status_is_raised_as_the_class_of_its_reason(code: int, reason: str, k
         "code": code,
         "details": {"name": "n", "kind": "pods"},
     }
-    error = error_of(Response(code, {}, json.dumps(status).encode()))
+    error = error_of(TransportResponse(code, {}, json.dumps(status).encode()))
     assert type(error) is kind
     assert (error.code, error.message, error.name, error.kind) == (code, "m", "n", "pods")
 
 
 def test_a_page_of_a_proxy_is_the_class_of_its_code() -> None:
-    error = error_of(Response(503, {"retry-after": "7"}, b"<html>busy"))
+    error = error_of(TransportResponse(503, {"retry-after": "7"}, b"<html>busy"))
     assert type(error) is errors.ServiceUnavailable
     assert (str(error), error.retry_after) == ("<html>busy", 7)
 

@@ -25,7 +25,7 @@ from tests.cluster.clients import KEYS, MAPS, Watcher, Wires, Writer
 from tests.cluster.history import Read, Write, faults_of_history, faults_of_watches
 
 from apimachinery.storage.etcd import messages
-from apimachinery.storage.etcd.connection import Connection
+from apimachinery.storage.etcd.connection import EtcdConnection
 from apimachinery.storage.etcd.options import EtcdOptions
 from apimachinery.storage.interface import StorageError
 from kubewright.testing.cluster import Cluster
@@ -58,7 +58,7 @@ class Story:
         self._cluster = Cluster(
             folder, MEMBERS, SERVERS, ports=ports, through=[wires.ports for wires in self._wires]
         )
-        self._etcd = Connection(EtcdOptions(tuple(f"127.0.0.1:{port}" for port in ports[:MEMBERS])))
+        self._etcd = EtcdConnection(EtcdOptions(tuple(f"127.0.0.1:{port}" for port in ports[:MEMBERS])))
         try:
             await asyncio.to_thread(self._cluster.start)
             timeout = aiohttp.ClientTimeout(total=20)

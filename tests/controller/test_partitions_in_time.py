@@ -21,7 +21,7 @@ from tests.controller.forms import QUICK
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.client.bodies import TransportError
 from apimachinery.client.config import Config
-from apimachinery.client.transport import Request, Response
+from apimachinery.client.transport import Request, TransportResponse
 from apimachinery.controller.async_controller import AsyncContext, AsyncController
 from apimachinery.controller.async_election import AsyncElection
 from apimachinery.controller.async_operator import AsyncOperator
@@ -129,24 +129,24 @@ class Link:
         self.streams: set[Stream] = set()
         self._dice = dice
 
-    async def send(self, request: Request) -> Response:
+    async def send(self, request: Request) -> TransportResponse:
         try:
             async with asyncio.timeout(request.timeout):
                 return await self._exchange(request)
         except TimeoutError:
             raise TransportError("no answer", sent=True, timed_out=True) from None
 
-    async def _exchange(self, request: Request) -> Response:
+    async def _exchange(self, request: Request) -> TransportResponse:
         await self._travel()
         if self.trouble == "busy":
-            return Response(429, {"retry-after": "20"}, b"")
+            return TransportResponse(429, {"retry-after": "20"}, b"")
         if self.trouble == "broken":
-            return Response(500, {}, b"")
+            return TransportResponse(500, {}, b"")
         code, answer = self.world.answer(request)
         if code >= 400:
             answer = {"kind": "Status", "code": code, **answer}
         await self._travel()
-        return Response(code, {}, json.dumps(answer).encode())
+        return TransportResponse(code, {}, json.dumps(answer).encode())
 
     async def _travel(self) -> None:
         if self.trouble == "hole":

@@ -282,10 +282,10 @@ def test_any_documents_make_a_patch_or_are_refused(a: Any, b: Any, c: Any) -> No
 
 
 def test_owners_of_a_version_are_not_lost_by_capping() -> None:
-    from apimachinery.merge.managed_fields import UPDATE, Entry, Owner, cap_updates
+    from apimachinery.merge.managed_fields import UPDATE, ManagedEntry, Owner, cap_updates
 
     managed: Managed = {
-        Owner(name, UPDATE, "v1"): Entry("v1", {f"f:{name}": {}}, "2026-01-01T00:00:00Z")
+        Owner(name, UPDATE, "v1"): ManagedEntry("v1", {f"f:{name}": {}}, "2026-01-01T00:00:00Z")
         for name in ("aa", "ancient-changes", *(f"m{i:02d}" for i in range(12)))
     }
     capped = cap_updates(managed)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from apimachinery.client.transport import Response
+from apimachinery.client.transport import TransportResponse
 from apimachinery.openapi.answers import read_answer
 from apimachinery.openapi.errors import HttpError, UnreadableAnswerError
 from apimachinery.openapi.operation import Operation
@@ -35,7 +35,7 @@ GET: Operation[Any] = Operation(
 
 
 def read(code: int, media_type: str, body: bytes) -> Any:
-    return read_answer(GET, Response(code, {"content-type": media_type} if media_type else {}, body))
+    return read_answer(GET, TransportResponse(code, {"content-type": media_type} if media_type else {}, body))
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,9 @@ from apimachinery.http.outgoing import CallFailed, Endpoint
 from apimachinery.meta.errors import ApiError, not_found
 from apimachinery.metrics import Count, Metrics
 from apimachinery.server.operate.audit.audit import Audit
-from apimachinery.server.operate.audit.batches import Batches, Batching, Webhook
+from apimachinery.server.operate.audit.batches import AuditWebhook, Batches, Batching
 from apimachinery.server.operate.audit.log_file import LogFile, Rotation, legacy_line
-from apimachinery.server.operate.audit.policy import Policy, parse_policy
+from apimachinery.server.operate.audit.policy import AuditPolicy, parse_policy
 from apimachinery.server.operate.audit.truncation import Truncated
 
 ANN = User("ann", "1", ("devs", "system:authenticated"), (("scopes", ("a",)),))
@@ -51,7 +51,7 @@ class Kept:
     async def close(self) -> None: ...
 
 
-def policy(level: str, **more: Any) -> Policy:
+def policy(level: str, **more: Any) -> AuditPolicy:
     rule = {"level": level, **more}
     return parse_policy(
         json.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [rule]}), "policy.yaml"
@@ -407,7 +407,7 @@ def test_the_throttle_holds_batches_back():
 @pytest.mark.parametrize(("failures", "lost"), [(2, 0), (9, 1)])
 def test_a_webhook_is_tried_again_and_in_the_end_given_up(failures, lost, caplog):
     sink, counted = Sink(failures), Count()
-    webhook = Webhook(Endpoint("http://127.0.0.1:1"), sink.post, backoff=0.001)
+    webhook = AuditWebhook(Endpoint("http://127.0.0.1:1"), sink.post, backoff=0.001)
 
     async def run() -> None:
         batches = Batches("webhook", webhook.deliver, Batching(wait_seconds=0), counted)

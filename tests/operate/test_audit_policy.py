@@ -10,13 +10,19 @@ import yaml
 
 from apimachinery.access.authorization import Attributes
 from apimachinery.http.messages import User
-from apimachinery.server.operate.audit.policy import LEVELS, Level, Policy, PolicyError, parse_policy
+from apimachinery.server.operate.audit.policy import (
+    LEVELS,
+    AuditLevel,
+    AuditPolicy,
+    PolicyError,
+    parse_policy,
+)
 
 TABLE: list[Any] = yaml.load((Path(__file__).parent / "audit_policies.yaml").read_text(), yaml.CSafeLoader)
 HEAD = "apiVersion: audit.k8s.io/v1\nkind: Policy\n"
 
 
-def made(policy: dict[str, Any]) -> Policy:
+def made(policy: dict[str, Any]) -> AuditPolicy:
     text = yaml.safe_dump({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", **policy})
     return parse_policy(text, "policy.yaml")
 
@@ -35,7 +41,7 @@ def test_levels(policy, ask):
         group, _, rest = what.partition("/")
         resource, _, subresource = rest.partition("/")
         attributes = Attributes(user, verb, namespace, group, "v1", resource, subresource, called)
-    assert made(policy).kept(user, attributes).level is LEVELS.get(level or "None", Level.NONE)
+    assert made(policy).kept(user, attributes).level is LEVELS.get(level or "None", AuditLevel.NONE)
 
 
 def test_stages_and_managed_fields_of_the_policy_hold_for_every_rule_that_says_nothing_else():

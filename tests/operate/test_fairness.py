@@ -14,7 +14,7 @@ from apimachinery.metrics import Metrics
 from apimachinery.server.fairness import fairness as at_work
 from apimachinery.server.fairness.facts import GROUP, LEVELS, SCHEMAS
 from apimachinery.server.fairness.fairness import Fairness, Ticket
-from apimachinery.server.fairness.levels import Level, Rejected, Shape, deal
+from apimachinery.server.fairness.levels import Level, LevelShape, Rejected, deal
 from apimachinery.storage.interface import REVISION_MARK, Value
 from apimachinery.storage.memory import MemoryStorage
 from apimachinery.storage.watch_cache import WatchCache
@@ -319,10 +319,10 @@ def test_a_flow_that_has_seats_leaves_some_to_others():
 
 def test_a_level_that_changes_keeps_those_who_wait():
     async def run() -> None:
-        level = Level("l", "u", Shape(False, 1, queues=4, hand=2, length=10))
+        level = Level("l", "u", LevelShape(False, 1, queues=4, hand=2, length=10))
         level.seat(1, 1)
         waiter = level.wait(level.choose("flow"), 1, "flow")
-        level.configure("u", Shape(False, 1, queues=2, hand=1, length=10))
+        level.configure("u", LevelShape(False, 1, queues=2, hand=1, length=10))
         assert level.next_queue(lambda waiter: True) is waiter.queue
         level.leave(waiter)
         assert level.next_queue(lambda waiter: True) is None and level.waiting == 0

@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from tests.server.test_shell import ready
 
-from apimachinery.access.authentication import Tokens
+from apimachinery.access.authentication import KnownTokens
 from apimachinery.access.control import Access, AccessOptions
 from apimachinery.http.messages import Request, Response, User
 from apimachinery.metrics import Metrics
@@ -40,7 +40,7 @@ async def api(request: Request) -> Response:
 
 async def app(tracing: Tracing | None = None) -> App:
     cache = await WatchCache.open(MemoryStorage())
-    tokens = Tokens({"root": ROOT, "ann": User("ann")})
+    tokens = KnownTokens({"root": ROOT, "ann": User("ann")})
     access = Access(AccessOptions(tokens=(tokens,)), cache)
     metrics = Metrics()
     return App(

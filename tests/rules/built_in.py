@@ -17,7 +17,7 @@ from apimachinery.meta.errors import ApiError
 from apimachinery.meta.strategies import Strategy
 from apimachinery.schema.typed_form import compile_typed_form
 from apimachinery.server.admission.interface import Operation
-from apimachinery.server.admission.order import InOrder
+from apimachinery.server.admission.order import PluginsInOrder
 from apimachinery.server.admission.plugins import DEFAULT, Around, make_plugins
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.storage.memory import MemoryStorage
@@ -70,13 +70,13 @@ def strategy(obj: Json) -> Strategy:
 
 
 @cache
-def admission() -> InOrder:
+def admission() -> PluginsInOrder:
     """The plugins that are on by default, where nothing is stored, less those that look at a namespace or call out."""
     cache = WatchCache(MemoryStorage())
     elsewhere = {"MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"}
     names = DEFAULT - {"MutatingAdmissionPolicy", "NamespaceLifecycle", "ServiceAccount"} - elsewhere
     around = Around(Catalog(), cache, Access(OPEN_TO_LOOPBACK, cache), calls=None)  # type: ignore[arg-type]
-    return InOrder(make_plugins(names, around))
+    return PluginsInOrder(make_plugins(names, around))
 
 
 def admitted(obj: Json) -> None:

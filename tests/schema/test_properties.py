@@ -12,12 +12,12 @@ from tests.crd.recorded import crd_schema
 from apimachinery.crd import check_crd
 from apimachinery.schema.custom import compile_custom
 from apimachinery.schema.defaulting import compile_defaulter
-from apimachinery.schema.node import SchemaReader
+from apimachinery.schema.node import SchemaNodeReader
 from apimachinery.schema.pruning import compile_known, prune_value, unknown_paths
-from apimachinery.schema.validation.check import Checker
+from apimachinery.schema.validation.check import SchemaChecker
 from apimachinery.schema.validation.explain import explain
 from apimachinery.schema.validation.lists import list_faults
-from apimachinery.schema.validation.ratcheting import Correlation, same
+from apimachinery.schema.validation.ratcheting import OldAndNew, same
 from apimachinery.wire.strict import duplicate_fields, has_duplicate_fields
 
 NAMES = st.sampled_from(["a", "b", "c", "items", "$ref", "x y"])
@@ -104,7 +104,7 @@ OBJECTS = st.dictionaries(NAMES, VALUES, max_size=4)
 
 @given(ROOTS, OBJECTS)
 def test_defaulting_twice_is_defaulting_once(schema: Any, value: Any) -> None:
-    fill = compile_defaulter(SchemaReader().read(schema))
+    fill = compile_defaulter(SchemaNodeReader().read(schema))
     if fill is None:
         return
     fill(value)
@@ -131,7 +131,7 @@ def test_defaults_are_not_shared_between_objects(schema: Any, value: Any) -> Non
 
 @given(ROOTS, OBJECTS)
 def test_pruning_is_idempotent_and_says_what_it_drops(schema: Any, value: Any) -> None:
-    node = SchemaReader().read(schema)
+    node = SchemaNodeReader().read(schema)
     known = compile_known(node)
     before = deepcopy(value)
     paths = unknown_paths(node, value)
@@ -147,8 +147,8 @@ def test_pruning_is_idempotent_and_says_what_it_drops(schema: Any, value: Any) -
 @given(ROOTS, st.lists(OBJECTS, min_size=1, max_size=3))
 def test_fast_and_slow_validation_agree(schema: Any, values: list[Any]) -> None:
     """Several values for one compiled schema: what it remembers of one must not deceive it about the next."""
-    node = SchemaReader().read(schema)
-    check = Checker().check(node)
+    node = SchemaNodeReader().read(schema)
+    check = SchemaChecker().check(node)
     for value in values:
         before = deepcopy(value)
         faulty = bool(explain(node, value).faults) or any(list_faults(node, value))
@@ -173,11 +173,11 @@ def test_settling_is_pruning_defaulting_and_validating(schema: Any, values: list
 
 @given(ROOTS, OBJECTS, OBJECTS)
 def test_an_update_is_asked_no_more_than_a_create(schema: Any, value: Any, old: Any) -> None:
-    node = SchemaReader().read(schema)
+    node = SchemaNodeReader().read(schema)
     faults = explain(node, value).faults
-    updated = explain(node, value, "", Correlation(node, value, old)).faults
+    updated = explain(node, value, "", OldAndNew(node, value, old)).faults
     assert {each.text for each in updated} <= {each.text for each in faults}
-    assert explain(node, value, "", Correlation(node, value, deepcopy(value))).faults == []
+    assert explain(node, value, "", OldAndNew(node, value, deepcopy(value))).faults == []
 
 
 @given(VALUES)

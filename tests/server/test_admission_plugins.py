@@ -19,7 +19,7 @@ from apimachinery.access.authorization import (
 from apimachinery.access.control import AccessOptions
 from apimachinery.http.messages import Request, User
 from apimachinery.server.admission.plugins import DEFAULT, PLUGINS, parse_plugins
-from apimachinery.server.api import Api
+from apimachinery.server.api import AssembledApi
 from apimachinery.server.catalog.options import ACCOUNTS as ACCOUNT_CONTROLLERS
 from apimachinery.server.catalog.options import ApiOptions, OptionError, parse_controllers
 
@@ -36,7 +36,7 @@ WHO = {
 STRATEGIC = {"content-type": "application/strategic-merge-patch+json"}
 
 
-async def told(api: Api, steps: list[list[Any]]) -> None:
+async def told(api: AssembledApi, steps: list[list[Any]]) -> None:
     async def asked(method: str, path: str, body: Any) -> tuple[int, Any, list[str]]:
         who, _, verb = method.rpartition(" ")
         where, _, query = path.partition("?")
@@ -87,7 +87,7 @@ def test_more_plugins(about: str) -> None:
 
 
 def test_always_deny_leaves_the_servers_own_writes() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         assert (await ask(api, "GET", "/api/v1/namespaces/default"))[0] == 200
         code, answer, _ = await ask(api, "POST", PODS, POD, user=WHO["carl"])
         assert (code, answer["message"]) == (
@@ -99,7 +99,7 @@ def test_always_deny_leaves_the_servers_own_writes() -> None:
 
 
 def test_a_plugin_that_is_off_does_nothing() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         code, pod, _ = await ask(api, "POST", PODS, POD)
         assert code == 201
         assert "tolerations" not in pod["spec"] and pod["spec"]["priority"] == 0
@@ -153,7 +153,7 @@ def test_accounts(about: str) -> None:
 
 
 def test_an_account_that_is_deleted_comes_back_and_so_do_the_authorities() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         namespace = "/api/v1/namespaces/default"
         for path in (f"{namespace}/serviceaccounts/default", f"{namespace}/configmaps/kube-root-ca.crt"):
             await asyncio.sleep(0.05)
@@ -172,7 +172,7 @@ def test_an_account_that_is_deleted_comes_back_and_so_do_the_authorities() -> No
 
 
 def test_a_pod_waits_a_moment_only_where_no_controller_makes_accounts() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         code, answer, _ = await ask(api, "POST", PODS, POD)
         assert code == 403
         why = 'error looking up service account default/default: serviceaccount "default" not found'

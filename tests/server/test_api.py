@@ -11,7 +11,7 @@ import pytest
 
 from apimachinery.access.control import OPEN_TO_LOOPBACK, AccessOptions
 from apimachinery.http.messages import Request, Response, User
-from apimachinery.server.api import Api, build_api
+from apimachinery.server.api import AssembledApi, build_api
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.process import Backend, ServerOptions
 from apimachinery.storage.interface import Storage
@@ -39,7 +39,7 @@ async def serve(
     options: ApiOptions | None = None,
     access: AccessOptions = OPEN_TO_LOOPBACK,
     storage: Storage | None = None,
-) -> Api:
+) -> AssembledApi:
     storage = storage or MemoryStorage()
     cache = await WatchCache.open(storage)
     backend = Backend(cache, access, ServerOptions(fairness=False))
@@ -49,7 +49,7 @@ async def serve(
 
 
 async def ask(
-    api: Api,
+    api: AssembledApi,
     method: str,
     path: str,
     body: Any = None,
@@ -69,7 +69,7 @@ async def ask(
 
 
 def run(
-    story: Callable[[Api], Awaitable[None]],
+    story: Callable[[AssembledApi], Awaitable[None]],
     options: ApiOptions | None = None,
     access: AccessOptions = OPEN_TO_LOOPBACK,
 ) -> None:
@@ -178,7 +178,7 @@ STORIES: dict[str, list[tuple[Any, ...]]] = {
 
 @pytest.mark.parametrize("name", STORIES)
 def test_story(name: str) -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         for method, path, body, code, wanted in STORIES[name]:
             status, found, _ = await ask(api, method, path, body, MERGE if method == "PATCH" else None)
             assert status == code, (method, path, found)
@@ -228,21 +228,21 @@ def cup(**spec: Any) -> dict[str, Any]:
     return {"apiVersion": "x.io/v1", "kind": "Cup", "metadata": {"name": "c"}, "spec": spec}
 
 
-async def until(api: Api, path: str, code: int) -> None:
+async def until(api: AssembledApi, path: str, code: int) -> None:
     """Asks until the answer has a code; at most ten seconds."""
     async with asyncio.timeout(10):
         while (await ask(api, "GET", path))[0] != code:
             await asyncio.sleep(0.01)
 
 
-async def define(api: Api, crd: dict[str, Any]) -> None:
+async def define(api: AssembledApi, crd: dict[str, Any]) -> None:
     """Creates a CRD of cups and waits until it is served."""
     assert (await ask(api, "POST", CRDS, crd))[0] == 201
     await until(api, CUPS, 200)
 
 
 def test_a_definition_is_served_and_taken_away() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         await define(api, definition(columns=True))
         status, made, headers = await ask(api, "POST", CUPS, cup(color="red", odd=1))
         assert (status, made["spec"]) == (201, {"color": "red", "size": 1})
@@ -263,7 +263,7 @@ def test_a_definition_is_served_and_taken_away() -> None:
 def test_a_deleted_collection_is_the_page_that_is_answered() -> None:
     """Selection, limit and continue token choose once, for the answer and for what is deleted."""
 
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         for name in "abcde":
             labels = {"k": "n" if name == "a" else "y"}
             await ask(api, "POST", CM, {"metadata": {"name": name, "labels": labels}})
@@ -286,7 +286,7 @@ def test_two_apis_in_one_process_do_not_share_what_they_know() -> None:
     """Protobuf is spoken for the packages that an API serves, whatever others of the process serve."""
     accept = {"accept": "application/vnd.kubernetes.protobuf"}
 
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         alone = await serve(ApiOptions(packages=("messaging_api",), controllers=frozenset()))
         try:
             assert (await ask(api, "GET", "/api/v1/namespaces/default", None, accept))[1].startswith(b"k8s")
@@ -299,7 +299,7 @@ def test_two_apis_in_one_process_do_not_share_what_they_know() -> None:
 
 
 def test_emulated_version_hides_what_came_later() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         assert (await ask(api, "GET", "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"))[
             0
         ] == 404
@@ -308,7 +308,7 @@ def test_emulated_version_hides_what_came_later() -> None:
 
 
 def test_controllers_empty_a_namespace_and_collect_garbage() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         await ask(api, "POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
         _, owner, _ = await ask(api, "POST", CM, {"metadata": {"name": "owner"}})
         reference = {

@@ -13,7 +13,7 @@ from tests.server.toy_api import ToyApi
 from apimachinery.access.control import OPEN_TO_LOOPBACK
 from apimachinery.meta.errors import ApiError
 from apimachinery.queue.observing import Observer
-from apimachinery.server.assembly import Assembly, Background, Bootstrap, Looping, Part
+from apimachinery.server.assembly import Assembly, Background, Bootstrap, Looping, ServerPart
 from apimachinery.server.process import Server, ServerOptions
 from apimachinery.storage.interface import StorageClosed
 from apimachinery.storage.memory import MemoryStorage
@@ -58,7 +58,7 @@ def test_order(fails, raised, wanted, nested, caplog) -> None:
     seen: list[str] = []
     made: list[str] = []
 
-    def make(name: str) -> Part:
+    def make(name: str) -> ServerPart:
         made.append(name)
         return Recorded(name, seen, fails)
 
@@ -153,7 +153,7 @@ def test_only_storage_keeps_a_controller_from_starting(fault, raises, wanted) ->
         if fault is not None:
             raise fault
 
-    async def run(part: Part) -> None:
+    async def run(part: ServerPart) -> None:
         assembly = Assembly([lambda: part])
         if raises:
             with pytest.raises(type(fault)):

@@ -17,7 +17,7 @@ import pytest
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.catalog.catalog import Catalog
-from apimachinery.server.catalog.from_packages import Package, add_package
+from apimachinery.server.catalog.from_packages import ServedPackage, add_package
 from apimachinery.server.catalog.options import ApiOptions, OptionError
 from apimachinery.storage.interface import REVISION_MARK, Value
 from apimachinery.storage.sqlite import SqliteStorage
@@ -205,7 +205,7 @@ def test_a_group_that_is_switched_off_is_anybodys(server):
 class Drawn:
     """A package of a few resources."""
 
-    def __init__(self, name: str, package: Package, groups: tuple[str, ...]) -> None:
+    def __init__(self, name: str, package: ServedPackage, groups: tuple[str, ...]) -> None:
         self.name = name
         self._package = package
         self.groups = tuple(group for group in package.groups if group.name in groups)
@@ -215,7 +215,7 @@ class Drawn:
 
 
 def test_two_packages_with_one_group_are_refused():
-    catalog, package = Catalog(), Package("kubernetes_api")
+    catalog, package = Catalog(), ServedPackage("kubernetes_api")
     add_package(catalog, Drawn("one", package, ("apps", RBAC)), ApiOptions())
     with pytest.raises(
         OptionError, match=r"two has the group 'rbac\.authorization\.k8s\.io', and one has it too"

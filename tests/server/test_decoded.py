@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apimachinery.server.catalog.family import BUILT_IN, CUSTOM, Family
-from apimachinery.server.request.codecs import CBOR, JSON, YAML, Codec, Codecs
+from apimachinery.server.request.codecs import CBOR, JSON, YAML, Codecs, WireCodec
 from apimachinery.server.request.decoded import decoded_as
 
 PROTOBUF = next(codec for codec in Codecs() if "protobuf" in codec.media_type)
@@ -14,7 +14,7 @@ BODY = b'{"b":1,"x":1,"x":2,"a":1,"a":2}'
 IN_ORDER = ['unknown field "b"', 'unknown field "x"', TWICE]
 """What follows the body; of structs, whose decoder has no place for x, and so none for it twice."""
 
-UNKNOWN: list[tuple[Codec, Family, list[str]]] = [
+UNKNOWN: list[tuple[WireCodec, Family, list[str]]] = [
     (JSON, BUILT_IN, IN_ORDER),
     (JSON, CUSTOM, [TWICE, STRANGER, 'unknown field "x"', 'unknown field "b"']),
     (YAML, BUILT_IN, [TWICE, 'unknown field "b"', 'unknown field "x"']),
@@ -23,7 +23,7 @@ UNKNOWN: list[tuple[Codec, Family, list[str]]] = [
 
 
 @pytest.mark.parametrize(("codec", "family", "texts"), UNKNOWN)
-def test_duplicate_and_unknown_fields(codec: Codec, family: Family, texts: list[str]) -> None:
+def test_duplicate_and_unknown_fields(codec: WireCodec, family: Family, texts: list[str]) -> None:
     decoded = decoded_as(codec, family)(BODY, [TWICE, STRANGER])
     assert decoded.unknown(["x", "b"]) == texts
 
@@ -38,7 +38,7 @@ def test_what_a_schema_drops_from_cbor_is_no_fault() -> None:
 
 @pytest.mark.parametrize("family", [BUILT_IN, CUSTOM])
 @pytest.mark.parametrize("codec", [JSON, YAML, CBOR, PROTOBUF])
-def test_a_body_is_shown_and_its_kind_refused_as_by_its_decoder(codec: Codec, family: Family) -> None:
+def test_a_body_is_shown_and_its_kind_refused_as_by_its_decoder(codec: WireCodec, family: Family) -> None:
     value = {"kind": 1}
     decoded = decoded_as(codec, family)(CBOR.encode(value) if codec is CBOR else b'{"kind": 1}')
     shown = {YAML: '{"kind":1}', CBOR: "55799({'kind': 1})"}.get(codec, '{"kind": 1}')

@@ -11,7 +11,7 @@ import pytest
 from tests.server.test_api import CM, NS, PODS, serve
 from tests.server.test_policies import denies, request, validating
 
-from apimachinery.server.api import Api
+from apimachinery.server.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.write.together import AT_ONCE, Together
 from apimachinery.storage.interface import Event, StorageBusy
@@ -20,7 +20,7 @@ from apimachinery.storage.sqlite import SqliteStorage
 MANY = 10 * AT_ONCE
 NOW = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
 POD = {"containers": [{"name": "a", "image": "a"}]}
-Story = Callable[[Api, SqliteStorage, list[Event]], Awaitable[None]]
+Story = Callable[[AssembledApi, SqliteStorage, list[Event]], Awaitable[None]]
 
 
 def tell(story: Story, folder: Path, *controllers: str) -> None:
@@ -40,7 +40,7 @@ def tell(story: Story, folder: Path, *controllers: str) -> None:
     asyncio.run(play())
 
 
-async def make(api: Api, number: int, path: str = CM, **rest: Any) -> list[str]:
+async def make(api: AssembledApi, number: int, path: str = CM, **rest: Any) -> list[str]:
     names = [f"o{each:04d}" for each in range(number)]
     made = await asyncio.gather(
         *(request(api, "POST", path, {"metadata": {"name": name}, **rest}) for name in names)
@@ -68,7 +68,7 @@ def count_commits(storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch) -> li
 
 
 def test_a_collection_goes_in_few_commits_in_its_order(tmp_path, monkeypatch):
-    async def story(api: Api, storage: SqliteStorage, seen: list[Event]) -> None:
+    async def story(api: AssembledApi, storage: SqliteStorage, seen: list[Event]) -> None:
         names = await make(api, MANY)
         seen.clear()
         commits = count_commits(storage, monkeypatch)
@@ -84,7 +84,7 @@ def test_a_collection_goes_in_few_commits_in_its_order(tmp_path, monkeypatch):
 
 
 def test_each_pod_is_marked_right_before_it_goes(tmp_path):
-    async def story(api: Api, storage: SqliteStorage, seen: list[Event]) -> None:
+    async def story(api: AssembledApi, storage: SqliteStorage, seen: list[Event]) -> None:
         await request(api, "POST", f"{NS}/default/serviceaccounts", {"metadata": {"name": "default"}})
         names = await make(api, AT_ONCE + 3, PODS, spec=POD)
         seen.clear()
@@ -96,7 +96,7 @@ def test_each_pod_is_marked_right_before_it_goes(tmp_path):
 
 
 def test_a_refusal_in_the_middle_leaves_all_that_follows(tmp_path):
-    async def story(api: Api, storage: SqliteStorage, seen: list[Event]) -> None:
+    async def story(api: AssembledApi, storage: SqliteStorage, seen: list[Event]) -> None:
         path, made = validating(
             "p", {"expression": "request.operation != 'DELETE' || oldObject.metadata.name != 'o0070'"}
         )
@@ -114,7 +114,7 @@ def test_a_refusal_in_the_middle_leaves_all_that_follows(tmp_path):
 
 
 def test_finalizers_hold_and_dry_runs_change_nothing(tmp_path):
-    async def story(api: Api, storage: SqliteStorage, seen: list[Event]) -> None:
+    async def story(api: AssembledApi, storage: SqliteStorage, seen: list[Event]) -> None:
         names = await make(api, 80)
         for name in names[::2]:
             await request(
@@ -135,7 +135,7 @@ def test_finalizers_hold_and_dry_runs_change_nothing(tmp_path):
 
 
 def test_what_others_delete_and_change_meanwhile_is_no_failure(tmp_path):
-    async def story(api: Api, storage: SqliteStorage, seen: list[Event]) -> None:
+    async def story(api: AssembledApi, storage: SqliteStorage, seen: list[Event]) -> None:
         names = await make(api, MANY)
         change = {"data": {"a": "b"}}
         merge = {"content-type": "application/merge-patch+json"}
@@ -153,7 +153,7 @@ def test_what_others_delete_and_change_meanwhile_is_no_failure(tmp_path):
 
 
 def test_a_namespace_and_what_nobody_owns_go_in_few_commits(tmp_path, monkeypatch):
-    async def story(api: Api, storage: SqliteStorage, seen: list[Event]) -> None:
+    async def story(api: AssembledApi, storage: SqliteStorage, seen: list[Event]) -> None:
         _, owner, _ = await request(api, "POST", CM, {"metadata": {"name": "owner"}})
         owners = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}]
         await asyncio.gather(

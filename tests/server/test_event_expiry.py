@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.server.test_api import MERGE, ask, run
 
-from apimachinery.server.api import Api
+from apimachinery.server.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.controllers.expiry import EventExpiry, _age
 from apimachinery.storage.interface import StorageBusy
@@ -21,13 +21,13 @@ def event(name: str, **more: Any) -> dict[str, Any]:
     return {"metadata": {"name": name}, "involvedObject": {"namespace": "default"}, "reason": "R", **more}
 
 
-async def names(api: Api) -> list[str]:
+async def names(api: AssembledApi) -> list[str]:
     _, found, _ = await ask(api, "GET", EVENTS)
     return [each["metadata"]["name"] for each in found["items"]]
 
 
 def test_events_end_and_a_write_makes_them_last() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         await ask(api, "POST", EVENTS, event("a"))
         await ask(api, "POST", EVENTS, event("b"))
         await asyncio.sleep(0.4)
@@ -42,7 +42,7 @@ def test_events_end_and_a_write_makes_them_last() -> None:
 
 
 def test_events_of_before_the_start_end_by_what_they_say() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         await ask(api, "POST", EVENTS, event("a"))
         first = api.parts.expiry
         assert first is not None
@@ -61,7 +61,7 @@ def test_events_of_before_the_start_end_by_what_they_say() -> None:
 
 
 def test_an_event_that_could_not_be_deleted_is_deleted_later() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         assert api.parts.expiry is not None
         faults: list[Exception] = [StorageBusy(), StorageBusy()]
         remove = api.writer.remove

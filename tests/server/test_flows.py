@@ -22,7 +22,7 @@ from apimachinery.http.flows import (
     on_behalf_of,
 )
 from apimachinery.http.reading import MUCH_BYTES, TURN_BYTES, Reading
-from apimachinery.server.fairness.levels import Level, Shape, Waiter
+from apimachinery.server.fairness.levels import Level, LevelShape, Waiter
 
 MEGABYTE = 1 << 20
 
@@ -161,7 +161,7 @@ def test_a_queue_of_requests_owes_nothing_for_what_was_served_before():
     """After a write of 60 ms a user's get waited for thousands of another's gets; not so with kube-apiserver."""
 
     async def story() -> None:
-        level = Level("a", "", Shape(False, 10, queues=8, hand=1, length=50))
+        level = Level("a", "", LevelShape(False, 10, queues=8, hand=1, length=50))
         quiet, hostile = level.queues[0], level.queues[1]
         level.begin(quiet, 1, "quiet")
         level.end(quiet, 1, "quiet", 0.06)
@@ -206,7 +206,7 @@ def test_who_comes_now_begins_with_whom_was_served_least():
     """A queue that is ahead of the others because its requests last long is not where a new one begins."""
 
     async def story() -> None:
-        level = Level("a", "", Shape(False, 10, queues=8, hand=1, length=50))
+        level = Level("a", "", LevelShape(False, 10, queues=8, hand=1, length=50))
         quiet, hostile, ahead = level.queues[:3]
         for queue in (hostile, ahead):
             level.begin(queue, 1, "hostile")
@@ -286,7 +286,7 @@ def test_every_request_of_a_level_has_its_turn(wanted, nominal):
     """Whatever flows ask for, all are let in one day, none past the seats, and nothing is kept afterwards."""
 
     async def story() -> None:
-        level = Level("a", "", Shape(False, 10, queues=8, hand=2, length=100))
+        level = Level("a", "", LevelShape(False, 10, queues=8, hand=2, length=100))
         level.seat(nominal, 10)
 
         def fits(waiter: Waiter) -> bool:

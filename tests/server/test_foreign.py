@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apimachinery.server.catalog.from_packages import Package
+from apimachinery.server.catalog.from_packages import ServedPackage
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.read.foreign import SELF_DESCRIBED_CBOR, ForeignObjects
 from apimachinery.wire import cbor
@@ -22,7 +22,7 @@ def foreign() -> ForeignObjects:
 
 
 def protobuf(obj: dict[str, Any]) -> bytes:
-    messages = Package("kubernetes_api").messages()
+    messages = ServedPackage("kubernetes_api").messages()
     assert messages is not None
     return messages.encode(obj)
 

@@ -14,7 +14,7 @@ from tests.server.owner_worlds import draw, law, play, rung
 from tests.server.test_api import CM, ask, run
 
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.api import Api
+from apimachinery.server.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.controllers import garbage
 from kubewright.testing import ApiServer
@@ -22,7 +22,7 @@ from kubewright.testing import ApiServer
 LEVELS = 40
 
 
-async def chain(api: Api) -> None:
+async def chain(api: AssembledApi) -> None:
     """Config maps, each owned by the one before, which its deletion waits for."""
     owners: list[dict[str, Any]] = []
     for level in range(LEVELS):
@@ -38,7 +38,7 @@ async def chain(api: Api) -> None:
 def test_a_deep_tree_goes_without_a_pause_at_each_level(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(garbage, "SECONDS", 2.0)  # a pause at each level would take more than a minute
 
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         await chain(api)
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": policy}
         await ask(api, "DELETE", f"{CM}/level-0", body)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.schema.test_pattern_verdicts import IN_NO_SET, LARGE
-from tests.server.test_api import CRDS, CUPS, Api, ask, define, run
+from tests.server.test_api import CRDS, CUPS, AssembledApi, ask, define, run
 
 from apimachinery.http.messages import Request
 
@@ -62,7 +62,7 @@ def definition(schema: dict[str, Any] = SCHEMA) -> dict[str, Any]:
     }
 
 
-async def send(api: Api, method: str, path: str, body: str, media: str = "application/json") -> Any:
+async def send(api: AssembledApi, method: str, path: str, body: str, media: str = "application/json") -> Any:
     where, _, query = path.partition("?")
     answer = await api.handle(Request(method, where, query, {"content-type": media}, body.encode()))
     return answer.status, answer.body.decode()
@@ -90,7 +90,7 @@ SHOWN = [
 
 
 def test_numbers_are_stored_as_go_writes_them() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         await define(api, definition())
         for sent, shown in SHOWN:
             for path in (CUPS + "?dryRun=All", CUPS):
@@ -112,7 +112,7 @@ def test_numbers_are_stored_as_go_writes_them() -> None:
 
 
 def test_patches_pass_through_json_and_replacements_do_not() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         await define(api, definition())
         made = json.loads((await send(api, "POST", CUPS, cup('"n":3,"d":4')))[1])
         version = made["metadata"]["resourceVersion"]
@@ -138,7 +138,7 @@ def test_patches_pass_through_json_and_replacements_do_not() -> None:
 
 
 def test_a_status_that_its_creator_cannot_set_gets_its_default() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         await define(api, definition())
         asked = cup('"n":1').replace('"spec"', '"status":{"observedGeneration":5},"spec"')
         status, text = await send(api, "POST", CUPS, asked)
@@ -157,7 +157,7 @@ def test_a_status_that_its_creator_cannot_set_gets_its_default() -> None:
 def test_ownership_is_lost_with_a_status_whose_spec_fits_no_schema(spec: str, owned: int) -> None:
     """kube-apiserver's way too: it reads the whole object before it leaves the spec alone."""
 
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         await define(api, definition())
         made = json.loads((await send(api, "POST", CUPS, cup('"n":1')))[1])
         version = made["metadata"]["resourceVersion"]
@@ -173,7 +173,7 @@ def test_ownership_is_lost_with_a_status_whose_spec_fits_no_schema(spec: str, ow
 
 
 def test_a_large_pattern_is_taken_and_objects_are_checked() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         await define(api, definition())
         for spec, wanted in (
             ('"host":"a.example.org","word":"é"', 201),
@@ -193,7 +193,7 @@ def test_a_large_pattern_is_taken_and_objects_are_checked() -> None:
     [("1", 201, 201), ("0", 201, 201), ("x", 201, 500), ("9" * 23, 201, 500), ("", 201, 201)],
 )
 def test_a_dry_run_does_not_ask_storage_about_versions(version: str, created: int, applied: int) -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         maps = "/api/v1/namespaces/default/configmaps"
         body = {
             "apiVersion": "v1",

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.server.test_api import MERGE, ask, run
 
-from apimachinery.server.api import Api
+from apimachinery.server.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
 from kubewright import cli
 
@@ -28,7 +28,7 @@ def queue(name: str, **spec: Any) -> dict[str, Any]:
 
 
 def test_an_example_kind_refuses_warns_and_selects_as_its_hooks_say() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         code, made, _ = await ask(api, "POST", QUEUES, queue("orders", capacity="20Gi", ordering="Key"))
         assert code == 201, made
         code, body, _ = await ask(api, "PATCH", f"{QUEUES}/orders", {"spec": {"capacity": "30Gi"}}, MERGE)

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from tests.server.test_api import ask, run
 
-from apimachinery.server.api import Api
+from apimachinery.server.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
 
 ODD: list[Any] = [None, None, None, [], {}, "", 0, -1, True, [None], {"a": None}, "x", 1.5]
@@ -38,7 +38,7 @@ def put(target: Any, path: tuple[Any, ...], value: Any) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_odd_values_are_accepted_or_refused(seed: int) -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         chance = random.Random(seed)
         for _ in range(200):
             path, obj = copy.deepcopy(chance.choice(OBJECTS))
@@ -52,7 +52,7 @@ def test_odd_values_are_accepted_or_refused(seed: int) -> None:
 
 @pytest.mark.parametrize("place", [("spec", "versions", 0), ("spec", "names"), ("spec",)])
 def test_a_null_where_a_definition_has_a_struct_is_refused_in_words(place: tuple[Any, ...]) -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         path, obj = copy.deepcopy(OBJECTS[-1])
         put(obj, place, None)
         code, body, _ = await ask(api, "POST", path, obj)
@@ -62,7 +62,7 @@ def test_a_null_where_a_definition_has_a_struct_is_refused_in_words(place: tuple
 
 
 def test_a_null_rule_is_an_empty_rule() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         path, obj = copy.deepcopy(OBJECTS[-1])
         schema = obj["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
         schema["x-kubernetes-validations"] = [None]

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.server.test_api import MERGE, PODS, ask, run
 
-from apimachinery.server.api import Api
+from apimachinery.server.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
 
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
@@ -28,7 +28,7 @@ def pod(name: str, claim_name: str, node: str = "") -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": {**spec, **({"nodeName": node} if node else {})}}
 
 
-async def gone(api: Api, path: str, *, within: float = 2.0) -> bool:
+async def gone(api: AssembledApi, path: str, *, within: float = 2.0) -> bool:
     for _ in range(int(within / 0.02)):
         if (await ask(api, "GET", path))[0] == 404:
             return True
@@ -37,7 +37,7 @@ async def gone(api: Api, path: str, *, within: float = 2.0) -> bool:
 
 
 def test_a_claim_goes_with_the_last_pod_that_runs_with_it() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         for name in ("used", "free"):
             assert (await ask(api, "POST", CLAIMS, claim(name)))[0] == 201
         assert (await ask(api, "POST", PODS, pod("runs", "used", "n")))[0] == 201
@@ -53,7 +53,7 @@ def test_a_claim_goes_with_the_last_pod_that_runs_with_it() -> None:
 
 
 def test_a_volume_goes_when_it_is_no_longer_bound() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}
         assert (await ask(api, "POST", VOLUMES, {"metadata": {"name": "v"}, "spec": spec}))[0] == 201
         await ask(api, "PATCH", f"{VOLUMES}/v/status", {"status": {"phase": "Bound"}}, MERGE)
@@ -66,7 +66,7 @@ def test_a_volume_goes_when_it_is_no_longer_bound() -> None:
 
 
 def test_a_class_goes_with_the_last_claim_of_it() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         made = {"metadata": {"name": "fast"}, "driverName": "d.io", "parameters": {"a": "b"}}
         assert (await ask(api, "POST", CLASSES, made))[0] == 201
         assert (await ask(api, "POST", CLAIMS, claim("c", volumeAttributesClassName="fast")))[0] == 201

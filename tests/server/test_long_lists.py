@@ -8,7 +8,7 @@ import pytest
 from tests.server.test_api import ask, run
 
 from apimachinery.server.answer import views
-from apimachinery.server.api import Api
+from apimachinery.server.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
 
 SECRETS = "/api/v1/namespaces/default/secrets"
@@ -24,7 +24,7 @@ FORMS = [
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("count", [0, 1, 30])
 def test_object_by_object_is_the_same(form: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         for number in range(count):
             body: dict[str, Any] = {
                 "metadata": {"name": f"s{number}", "labels": {"a": "b"}},

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apimachinery.server.describe.openapi import OpenApi
-from apimachinery.server.describe.openapi_documents import Fragment
+from apimachinery.server.describe.openapi_documents import DocumentPart
 from kubewright.testing import ApiServer
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -42,7 +42,7 @@ def test_kept_parts_give_what_fresh_ones_would(monkeypatch: pytest.MonkeyPatch) 
     put_together = OpenApi._fragments
     compared: list[int] = []
 
-    def both(self: OpenApi) -> list[Fragment]:
+    def both(self: OpenApi) -> list[DocumentPart]:
         kept = put_together(self)
         parts, self._parts = self._parts, {}
         assert put_together(self) == kept

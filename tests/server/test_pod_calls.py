@@ -10,7 +10,7 @@ from tests.server.stories import stories
 from tests.server.test_admission_plugins import told
 from tests.server.test_api import MERGE, PODS, ask, run
 
-from apimachinery.server.api import Api
+from apimachinery.server.api import AssembledApi
 
 STORIES = stories("pod_calls.yaml")
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
@@ -22,7 +22,7 @@ def test_call(about: str) -> None:
 
 
 def test_a_budget_of_three_lets_three_of_ten_go() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         budget = {
             "metadata": {"name": "b"},
             "spec": {"minAvailable": 7, "selector": {"matchLabels": {"a": "b"}}},

@@ -11,14 +11,14 @@ import pytest
 from tests.server.test_api import CM, ask, serve
 
 from apimachinery.http.messages import Request, User
-from apimachinery.server.api import Api
+from apimachinery.server.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
 
 A = "/apis/admissionregistration.k8s.io/v1"
 WHO = User("jane", groups=("devs",))
 
 
-async def request(api: Api, method: str, path: str, body: Any = None, **headers: str) -> Any:
+async def request(api: AssembledApi, method: str, path: str, body: Any = None, **headers: str) -> Any:
     status, shown, answered = await ask(api, method, path, body, headers, user=WHO)
     return status, shown, answered
 
@@ -205,7 +205,7 @@ CASES: dict[str, tuple[Made, int, str]] = {
 }
 
 
-def run(story: Callable[[Api], Any]) -> None:
+def run(story: Callable[[AssembledApi], Any]) -> None:
     async def play() -> None:
         api = await serve()
         try:
@@ -220,7 +220,7 @@ def run(story: Callable[[Api], Any]) -> None:
 def test_policies(name: str) -> None:
     made, code, text = CASES[name]
 
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         for path, obj in made:
             status, shown, _ = await request(api, "POST", path, obj)
             assert status == 201, shown
@@ -265,7 +265,7 @@ MUTATIONS: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
 def test_mutations(name: str) -> None:
     mutations, data = MUTATIONS[name]
 
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         for path, obj in (mutating("m", *mutations), applies("m")):
             status, shown, _ = await request(api, "POST", path, obj)
             assert status == 201, shown
@@ -389,7 +389,7 @@ WRITES: dict[str, tuple[Made, str, int, Any]] = {
 def test_writes(about: str) -> None:
     made, method, code, wanted = WRITES[about]
 
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         if method == "PUT":
             assert (await request(api, "POST", CM, CONFIG))[0] == 201
         for path, obj in made:
@@ -414,7 +414,7 @@ def holds(shown: Any, wanted: Any) -> bool:
 
 
 def test_all_mutations_that_fail_are_causes() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         none = configuration("Object{data: {'y': object.data.none}}")
         removal = patch("[JSONPatch{op: 'remove', path: '/data/none'}]")
         for name, mutations in (
@@ -441,7 +441,7 @@ def test_all_mutations_that_fail_are_causes() -> None:
 def test_audit_annotations_do_not_find_the_authorizer() -> None:
     asks = "authorizer.group('').resource('pods').check('get').reason()"
 
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         told = [{"key": "k", "valueExpression": asks}]
         made = validating("p", {"expression": "true"}, auditAnnotations=told)
         for path, obj in (made, denies("p", "Audit")):
@@ -457,7 +457,7 @@ def test_audit_annotations_do_not_find_the_authorizer() -> None:
 
 
 def test_messages_may_not_ask_the_authorizer() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         asks = "authorizer.group('').resource('pods').check('get').reason()"
         for stated, code in (({"messageExpression": asks}, 422), ({"messageExpression": "variables.v"}, 201)):
             made = validating(
@@ -472,7 +472,7 @@ def test_messages_may_not_ask_the_authorizer() -> None:
 
 
 def test_a_deletion_meets_policies_and_a_collection_names_nobody() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         await request(api, "POST", CM, CONFIG)
         locked = validating("p", {"expression": "request.operation != 'DELETE'", "message": "locked"})
         for path, obj in (locked, denies("p")):
@@ -499,7 +499,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("expression", REFUSED)
 def test_expressions_are_compiled_when_a_policy_is_written(expression: str) -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         status, shown, _ = await request(api, "POST", *validating("p", {"expression": expression}))
         assert status == 422
         (cause,) = shown["details"]["causes"]

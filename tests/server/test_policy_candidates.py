@@ -8,7 +8,7 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apimachinery.server.admission.policies.matching import Constraints
+from apimachinery.server.admission.policies.matching import MatchConstraints
 
 GROUPS, VERSIONS, PLURALS = ("", "apps", "example.com"), ("v1", "v1beta1"), ("things", "namespaces", "pods")
 rules = st.lists(
@@ -60,7 +60,7 @@ def test_what_is_about_an_object_may_be_about_its_resource(
         target = SimpleNamespace(served=resource(*place), subresource=subresource, namespace=namespace)
         return SimpleNamespace(verb=verb, target=target, name=name, obj=None, old=None)
 
-    constraints = Constraints(stated)
+    constraints = MatchConstraints(stated)
     asked_once, asked_now = (cast(Any, operation(name)) for name in names)
     matched = constraints.match(asked_now, lambda _: {}, versions)
     if matched is not None:

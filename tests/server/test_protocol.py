@@ -12,7 +12,7 @@ import tracemalloc
 
 import pytest
 
-from apimachinery.access.authentication import Tokens
+from apimachinery.access.authentication import KnownTokens
 from apimachinery.access.control import AccessOptions
 from apimachinery.http import governor
 from apimachinery.http.messages import User
@@ -294,7 +294,9 @@ def test_a_body_of_many_pieces_is_whole(serve):
 def test_large_bodies_are_read_of_those_who_are_known_only(serve):
     """A stranger is answered at the head, or where a chunked body passes the limit, and nothing of it is kept."""
     running = serve(
-        access=AccessOptions(tokens=[Tokens({"t": User("ann")})], modes=("AlwaysAllow",), anonymous=False)
+        access=AccessOptions(
+            tokens=[KnownTokens({"t": User("ann")})], modes=("AlwaysAllow",), anonymous=False
+        )
     )
     port = running.port
     large = make("a", k="v" * 500_000)
@@ -499,7 +501,9 @@ def test_a_foreign_host_is_refused_where_everybody_is_administrator(serve):
 
 def test_tokens(serve):
     port = serve(
-        access=AccessOptions(tokens=[Tokens({"t": User("ann")})], modes=("AlwaysAllow",), anonymous=False)
+        access=AccessOptions(
+            tokens=[KnownTokens({"t": User("ann")})], modes=("AlwaysAllow",), anonymous=False
+        )
     ).port
     assert split(talk(port, request("GET", BASE)))[0] == 401
     assert split(talk(port, request("GET", BASE, b"", "Authorization: Bearer x")))[0] == 401
@@ -523,14 +527,14 @@ def test_too_many_in_flight_are_429(serve):
 
     from tests.server.toy_api import ToyApi
 
-    from apimachinery.server.app import Limits
+    from apimachinery.server.app import ServerLimits
 
     class Slow(ToyApi):
         async def handle(self, request):
             await asyncio.sleep(0.5)
             return await super().handle(request)
 
-    port = serve(build=Slow, in_flight=Limits(1, 1)).port
+    port = serve(build=Slow, in_flight=ServerLimits(1, 1)).port
     with socket.create_connection(("127.0.0.1", port), timeout=5) as sock:
         sock.sendall(request("GET", BASE))
         time.sleep(0.1)

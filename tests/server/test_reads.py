@@ -18,10 +18,10 @@ from apimachinery.meta.errors import ApiError
 from apimachinery.server.answer.view import JsonView, ListMeta, Selection, Trigger, View, encode, labels_of
 from apimachinery.server.read.listing import ENTRY_BYTES, JoinedBodies, list_records, read_record
 from apimachinery.server.read.watch import Feed, Watcher, Watches
-from apimachinery.server.request.continue_token import BadToken, decode_continue, encode_continue
+from apimachinery.server.request.continue_token import BadContinueToken, decode_continue, encode_continue
 from apimachinery.server.request.list_options import (
     BadRevision,
-    ListOptions,
+    ListQuery,
     check_list_options,
     parse_int64,
     parse_revision,
@@ -345,7 +345,7 @@ def token(**fields: object) -> str:
     ],
 )
 def test_what_is_no_token(bad, fault):
-    with pytest.raises(BadToken) as refused:
+    with pytest.raises(BadContinueToken) as refused:
         decode_continue(SCOPE, bad)
     assert str(refused.value).startswith("invalid continue token: continue key is not valid: ")
     assert fault in str(refused.value)
@@ -355,7 +355,7 @@ def test_a_deeply_nested_token_is_refused():
     import base64
 
     deep = base64.urlsafe_b64encode(b"[" * 100_000).decode().rstrip("=")
-    with pytest.raises(BadToken):
+    with pytest.raises(BadContinueToken):
         decode_continue(SCOPE, deep)
 
 
@@ -567,7 +567,7 @@ def test_watchers_of_the_same_share_one_encoding():
                 return super().event(kind, record, first)
 
         view = Counting("v1", "ConfigMap", typed=True)
-        options = ListOptions(watch=True, resource_version="1")
+        options = ListQuery(watch=True, resource_version="1")
         streams = [Stream(w.watches.start(w.cache, SCOPE, options, view).parts) for _ in range(200)]
         tasks = [asyncio.ensure_future(stream.take(2)) for stream in streams]
         await asyncio.sleep(0.02)
@@ -589,7 +589,7 @@ def test_selections_that_see_the_same_share_one_encoding():
                 return made[-1]
 
         view = Counting("v1", "ConfigMap", typed=True)
-        options = ListOptions(watch=True, resource_version="1")
+        options = ListQuery(watch=True, resource_version="1")
         chosen = [labelled("a", "b"), *(Selection(f"a!={n}", lambda record: True) for n in range(50))]
         parts = [w.watches.start(w.cache, SCOPE, options, view, each).parts for each in chosen]
         tasks = [asyncio.ensure_future(anext(each)) for each in parts]
@@ -705,7 +705,7 @@ def test_what_takes_long_to_encode_holds_neither_the_loop_nor_the_order(monkeypa
             def bookmark(self, revision: int, annotations: Mapping[str, str], first: bool) -> bytes:
                 return VIEW.bookmark(revision, annotations, first)
 
-        options = ListOptions(watch=True, resource_version="1", allow_bookmarks=True)
+        options = ListQuery(watch=True, resource_version="1", allow_bookmarks=True)
         stream = Stream(w.watches.start(w.cache, SCOPE, options, cast(View, Slow())).parts)
         plain = w.watch(resourceVersion=1)
         tasks = [asyncio.ensure_future(each.take(1)) for each in (stream, plain)]

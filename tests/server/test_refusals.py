@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.server.test_api import CM, CUPS, MERGE, NS, ask, cup, define, definition, run
 
-from apimachinery.server.api import Api
+from apimachinery.server.api import AssembledApi
 
 LEASES = f"{NS}/default/leases".replace("/api/v1", "/apis/coordination.k8s.io/v1")
 STATUS = {"type": "object", "properties": {"seen": {"type": "integer"}}}
@@ -23,7 +23,7 @@ def with_status() -> dict[str, Any]:
 
 
 def test_a_refused_write_tells_its_warnings_too() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         await define(api, definition())
         code, _, headers = await ask(api, "POST", CUPS, cup(color="blue", handle=True))
         assert (code, headers.get("Warning")) == (422, '299 - "unknown field \\"spec.handle\\""')
@@ -34,7 +34,7 @@ def test_a_refused_write_tells_its_warnings_too() -> None:
 
 
 def test_a_missing_object_of_a_deprecated_version_warns() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         crd = definition()
         crd["spec"]["versions"][0] |= {"deprecated": True, "deprecationWarning": "use v2"}
         await define(api, crd)
@@ -48,7 +48,7 @@ def test_a_missing_object_of_a_deprecated_version_warns() -> None:
     ("finalizers", "warns"), [(["nodomain"], True), (["x.io/a"], False), (["orphan"], False)]
 )
 def test_a_finalizer_without_a_domain_warns(finalizers: list[str], warns: bool) -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         await define(api, definition())
         made = cup()
         made["metadata"]["finalizers"] = finalizers
@@ -60,7 +60,7 @@ def test_a_finalizer_without_a_domain_warns(finalizers: list[str], warns: bool) 
 
 
 def test_a_status_is_named_by_its_own_fields() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         await define(api, with_status())
         await ask(api, "POST", CUPS, cup())
         code, body, _ = await ask(api, "PATCH", f"{CUPS}/c/status", {"status": {"seen": "x"}}, MERGE)
@@ -129,7 +129,7 @@ MESSAGES: list[tuple[str, str, Any, dict[str, str] | None, str]] = [
 
 @pytest.mark.parametrize(("method", "path", "body", "headers", "message"), MESSAGES)
 def test_message(method: str, path: str, body: Any, headers: dict[str, str] | None, message: str) -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         code, answer, _ = await ask(api, method, path, body, headers)
         assert (code, answer["message"]) == (400, message)
 
@@ -137,7 +137,7 @@ def test_message(method: str, path: str, body: Any, headers: dict[str, str] | No
 
 
 def test_a_time_with_all_its_digits_is_taken() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         lease = {"metadata": {"name": "a"}, "spec": {"renewTime": "2020-01-01T00:00:00.123456Z"}}
         code, body, _ = await ask(api, "POST", LEASES, lease)
         assert (code, body["spec"]["renewTime"]) == (201, "2020-01-01T00:00:00.123456Z")

@@ -11,7 +11,7 @@ from tests.server.test_admission_plugins import told
 from tests.server.test_api import CM, ask, run
 
 from apimachinery.server.admission.builtin import resource_quota
-from apimachinery.server.api import Api
+from apimachinery.server.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
 
 STORIES = stories("resource_quotas.yaml")
@@ -24,18 +24,18 @@ def test_quota(about: str) -> None:
     run(lambda api: told(api, STORIES[about]), COUNTING)
 
 
-async def quota(api: Api, **hard: int) -> None:
+async def quota(api: AssembledApi, **hard: int) -> None:
     await ask(api, "POST", QUOTAS, {"metadata": {"name": "q"}, "spec": {"hard": hard}})
     await asyncio.sleep(0.1)
 
 
-async def used(api: Api) -> dict[str, Any]:
+async def used(api: AssembledApi) -> dict[str, Any]:
     _, found, _ = await ask(api, "GET", f"{QUOTAS}/q")
     return dict(found["status"]["used"])
 
 
 def test_of_thirty_at_once_ten_are_let_in() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         await quota(api, configmaps=10)
         calls = [ask(api, "POST", CM, {"metadata": {"name": f"c{number}"}}) for number in range(30)]
         codes = sorted(answer[0] for answer in await asyncio.gather(*calls))
@@ -49,7 +49,7 @@ def test_of_thirty_at_once_ten_are_let_in() -> None:
 def test_what_never_came_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource_quota, "ON_ITS_WAY_SECONDS", 0.3)
 
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         await quota(api, configmaps=3)
         assert (await ask(api, "POST", CM, {"metadata": {"name": "a"}}))[0] == 201
         assert (await ask(api, "POST", CM, {"metadata": {"name": "a"}}))[0] == 409
@@ -60,7 +60,7 @@ def test_what_never_came_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_quota_that_nobody_counts_limits_nobody() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         await quota(api, configmaps=0)
         assert (await ask(api, "POST", CM, {"metadata": {"name": "a"}}))[0] == 201
 

@@ -10,7 +10,7 @@ from tests.server.stories import stories
 from tests.server.test_admission_plugins import told
 from tests.server.test_api import SERVICES, ask, run
 
-from apimachinery.server.api import Api
+from apimachinery.server.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.controllers.first_objects import publish
 from apimachinery.server.request.options import WriteOptions
@@ -40,13 +40,13 @@ def test_service(about: str) -> None:
     run(lambda api: told(api, STORIES[about]))
 
 
-async def names(api: Api) -> dict[str, str]:
+async def names(api: AssembledApi) -> dict[str, str]:
     _, found, _ = await ask(api, "GET", ADDRESSES)
     return {each["metadata"]["name"]: each["spec"]["parentRef"]["name"] for each in found["items"]}
 
 
 def test_of_many_who_want_one_address_one_gets_it() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         wanted = {"clusterIP": "10.0.0.20", "type": "NodePort", "ports": [{"port": 80, "nodePort": 30020}]}
         answers = await asyncio.gather(
             *(ask(api, "POST", SERVICES, service(f"s{i}", **wanted)) for i in range(20))
@@ -59,7 +59,7 @@ def test_of_many_who_want_one_address_one_gets_it() -> None:
 
 
 def test_a_range_is_given_away_to_the_last_address_and_port() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         made = await asyncio.gather(
             *(ask(api, "POST", SERVICES, service(f"s{i}", type="NodePort")) for i in range(14))
         )
@@ -79,7 +79,7 @@ def test_a_range_is_given_away_to_the_last_address_and_port() -> None:
 
 
 def test_a_cluster_of_two_families() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         _, one, _ = await ask(api, "POST", SERVICES, service("one"))
         assert one["spec"]["ipFamilies"] == ["IPv6"] and one["spec"]["clusterIP"].startswith("fd00:10::")
         _, two, _ = await ask(api, "POST", SERVICES, service("two", ipFamilyPolicy="PreferDualStack"))
@@ -99,7 +99,7 @@ def test_a_cluster_of_two_families() -> None:
 
 
 def test_what_a_crash_left_is_made_good() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         _, made, _ = await ask(api, "POST", SERVICES, service("a"))
         address = made["spec"]["clusterIP"]
         await ask(api, "DELETE", f"{ADDRESSES}/{address}")
@@ -115,7 +115,7 @@ def test_what_a_crash_left_is_made_good() -> None:
 
 
 def test_the_server_has_a_service_and_its_range_is_an_object() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         _, own, _ = await ask(api, "GET", f"{SERVICES}/kubernetes")
         assert own["spec"]["clusterIP"] == "10.4.0.1"
         assert (await names(api))["10.4.0.1"] == "kubernetes"
@@ -134,7 +134,7 @@ def test_the_network_is_told_where_the_server_is() -> None:
     ends = "/api/v1/namespaces/default/endpoints/kubernetes"
     part = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"
 
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         _, found, _ = await ask(api, "GET", ends)
         port = {"name": "https", "port": 6443, "protocol": "TCP"}
         assert found["subsets"] == [{"addresses": [{"ip": "192.0.2.7"}], "ports": [port]}]
@@ -145,7 +145,7 @@ def test_the_network_is_told_where_the_server_is() -> None:
             _, found, _ = await ask(api, "GET", ends)
             assert found["subsets"][0]["addresses"] == [{"ip": address}]
 
-    async def alone(api: Api) -> None:
+    async def alone(api: AssembledApi) -> None:
         assert (await ask(api, "GET", ends))[0] == (await ask(api, "GET", part))[0] == 404
 
     run(story, options(advertised="192.0.2.7"))

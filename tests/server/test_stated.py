@@ -14,7 +14,7 @@ from tests.server.test_api import ask, run
 from tests.tools.command import kubewright
 
 from apimachinery.schema.unfolding import FREE, MAX_SCHEMAS, unfold
-from apimachinery.server.api import Api
+from apimachinery.server.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
 
 SPECS = Path(__file__).parents[2] / "specs"
@@ -41,7 +41,7 @@ def samples() -> Iterator[dict[str, Any]]:
         yield from yaml.load_all(path.read_text(), yaml.CSafeLoader)
 
 
-async def place_of(api: Api, obj: dict[str, Any]) -> str:
+async def place_of(api: AssembledApi, obj: dict[str, Any]) -> str:
     _, found, _ = await ask(api, "GET", f"/apis/{obj['apiVersion']}")
     resource = next(r for r in found["resources"] if r["kind"] == obj["kind"] and "/" not in r["name"])
     within = "namespaces/default/" if resource["namespaced"] else ""
@@ -58,7 +58,7 @@ def kept(sent: Any, found: Any) -> bool:
 
 
 def test_every_sample_is_taken_whole() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         for obj in samples():
             obj["metadata"].pop("namespace", None)
             code, made, headers = await ask(api, "POST", f"{await place_of(api, obj)}?dryRun=All", obj)
@@ -70,7 +70,7 @@ def test_every_sample_is_taken_whole() -> None:
 
 
 def test_defaults_are_those_of_the_schema_and_then_the_declared_ones() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         least = sample("messaging/samples/queues.yaml", "least")
         _, made, _ = await ask(api, "POST", QUEUES, least)
         spec = made["spec"]
@@ -103,7 +103,7 @@ REFUSED: list[tuple[tuple[str, str, str], str, Any, str]] = [
 def test_what_a_schema_forbids_is_refused(
     start: tuple[str, str, str], field: str, value: Any, message: str
 ) -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         file, name, path = start
         obj = sample(file, name)
         if value is None:
@@ -117,7 +117,7 @@ def test_what_a_schema_forbids_is_refused(
 
 
 def test_rules_are_asked_on_creation_and_change() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         obj = sample("backup/samples/backupstores.yaml", "vault")
         assert (await ask(api, "POST", STORES, obj))[0] == 201
         merge = {"content-type": "application/merge-patch+json"}
@@ -129,7 +129,7 @@ def test_rules_are_asked_on_creation_and_change() -> None:
 
 
 def test_a_status_is_held_against_its_schema() -> None:
-    async def story(api: Api) -> None:
+    async def story(api: AssembledApi) -> None:
         await ask(api, "POST", QUEUES, sample("messaging/samples/queues.yaml", "orders"))
         merge = {"content-type": "application/merge-patch+json"}
         wrong = {"status": {"conditions": [{"type": "Ready"}]}}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apimachinery.meta import json_path
-from apimachinery.meta.json_path import CHARACTERS_A_VALUE, Budget, PathTooCostly, parse_path
+from apimachinery.meta.json_path import CHARACTERS_A_VALUE, PathTooCostly, SearchBudget, parse_path
 from apimachinery.meta.resources import PrinterColumn
 from apimachinery.server.answer import table
 from apimachinery.server.answer.table import CELL_VALUES, LEAST_VALUES, ROW_VALUES
@@ -20,7 +20,7 @@ FLAT = {"metadata": {"name": "a"}, "spec": {f"k{number}": [number] for number in
 
 def row(obj: dict[str, Any], *paths: str, kind: str = "string") -> tuple[list[Any], int]:
     """The cells of these columns, and how many values were looked at."""
-    budget = Budget(ROW_VALUES)
+    budget = SearchBudget(ROW_VALUES)
     cells = [table._found(PrinterColumn(name="c", type=kind, json_path=path))(obj, budget) for path in paths]
     return cells, ROW_VALUES - budget.left
 

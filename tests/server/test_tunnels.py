@@ -17,8 +17,8 @@ from wsproto.events import BytesMessage, CloseConnection, Ping
 from apimachinery.http import protocol, tunnel
 from apimachinery.http.governor import Account
 from apimachinery.http.messages import Request
-from apimachinery.http.tunnel import Tunnel
-from apimachinery.server.node.streams import LARGEST_MESSAGE, Channels
+from apimachinery.http.tunnel import SocketTunnel
+from apimachinery.server.node.streams import LARGEST_MESSAGE, StreamChannels
 from kubewright.testing import ApiServer
 
 AGREED = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n"
@@ -50,9 +50,9 @@ class Transport:
         self.written += data
 
 
-def made(account: Account) -> tuple[Tunnel, Transport]:
+def made(account: Account) -> tuple[SocketTunnel, Transport]:
     transport = Transport()
-    return Tunnel(transport, lambda: None, account), transport
+    return SocketTunnel(transport, lambda: None, account), transport
 
 
 def test_many_that_nobody_takes_from_leave_room_for_one_more():
@@ -261,7 +261,7 @@ def test_a_message_without_end_is_refused():
     async def story() -> None:
         pieces = [BytesMessage(b"\0" + b"x" * 60_000, message_finished=False) for _ in range(30)]
         piped = Piped(client(*pieces))
-        channels = Channels(piped, HANDSHAKE)
+        channels = StreamChannels(piped, HANDSHAKE)
         assert await channels.accept()
         assert await channels.receive() is None
         assert len(piped._data) > 30 * 60_000 - LARGEST_MESSAGE - 100_000, "the rest is not read"
@@ -273,7 +273,7 @@ def test_a_message_without_end_is_refused():
 def test_pings_of_who_reads_nothing_are_not_answered_for_ever():
     async def story() -> None:
         piped = Piped(client(*[Ping(b"x" * 100) for _ in range(5_000)]), stuck=True)
-        channels = Channels(piped, HANDSHAKE)
+        channels = StreamChannels(piped, HANDSHAKE)
         assert await channels.accept()
         with pytest.raises(BlockingIOError):
             await channels.receive()
@@ -286,7 +286,7 @@ def test_what_is_collected_of_stdin_is_counted():
     async def story() -> None:
         piece = BytesMessage(b"\0" + b"x" * 30_000)
         piped = Piped(client(*[piece] * 10, CloseConnection(code=1000)))
-        channels = Channels(piped, HANDSHAKE)
+        channels = StreamChannels(piped, HANDSHAKE)
         assert await channels.accept()
         assert len(await channels.read_all(0)) == 300_000
         assert piped.held == 600_000

@@ -10,8 +10,8 @@ from tests.server.test_api import CM, ask, serve
 from apimachinery.http.steps import Waiting, wait_for
 from apimachinery.meta.errors import bad_request
 from apimachinery.server.admission.interface import Operation, Plugin
-from apimachinery.server.admission.order import InOrder
-from apimachinery.server.api import Api
+from apimachinery.server.admission.order import PluginsInOrder
+from apimachinery.server.api import AssembledApi
 
 
 class Slow(Plugin):
@@ -51,10 +51,10 @@ class Counting(Plugin):
         return None
 
 
-async def with_slow() -> tuple[Api, Slow, Counting]:
+async def with_slow() -> tuple[AssembledApi, Slow, Counting]:
     api = await serve()
     slow, counting = Slow(), Counting()
-    plugins = InOrder([slow, counting])
+    plugins = PluginsInOrder([slow, counting])
     api.writer.pipeline.admission = api.deleter.admission = plugins
     return api, slow, counting
 
@@ -90,7 +90,7 @@ def overtaken(method: str, body: Any, **headers: str) -> tuple[int, dict[str, An
         for number in range(20):
             await asyncio.sleep(0.005)
             pipeline = api.writer.pipeline
-            with_it, pipeline.admission = pipeline.admission, InOrder([])
+            with_it, pipeline.admission = pipeline.admission, PluginsInOrder([])
             changes = {"data": {"other": str(number)}}
             merge = {"content-type": "application/merge-patch+json"}
             assert (await ask(api, "PATCH", f"{CM}/slow", changes, merge))[0] == 200

@@ -17,10 +17,10 @@ from tests.server.test_api import serve
 from apimachinery.http.steps import HEAVY, AtOnce, Wait, Waiting, compute
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.admission.interface import Operation, Plugin
-from apimachinery.server.admission.order import InOrder
-from apimachinery.server.api import Api
+from apimachinery.server.admission.order import PluginsInOrder
+from apimachinery.server.api import AssembledApi
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.request.options import DeleteOptions, WriteOptions
+from apimachinery.server.request.options import DeletionOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write import driver as at_work
 from apimachinery.server.write.deletion import Deleter
@@ -114,7 +114,7 @@ class Under:
         return self.result
 
 
-_api: list[Api] = []
+_api: list[AssembledApi] = []
 
 
 def maps() -> Served:
@@ -144,7 +144,7 @@ def counted(obj: Json) -> Json:
     return obj
 
 
-PIPELINE = Pipeline(InOrder(()), {})
+PIPELINE = Pipeline(PluginsInOrder(()), {})
 KEY = "/core/configmaps/default/a"
 
 
@@ -152,7 +152,7 @@ def deletion(name: str = "a", *, dry_run: bool = False) -> Steps[Any]:
     class Writer:
         driver, pipeline = None, PIPELINE
 
-    return Deleter(Writer(), InOrder(())).steps(target(name, dry_run=dry_run), DeleteOptions())  # type: ignore[arg-type]
+    return Deleter(Writer(), PluginsInOrder(())).steps(target(name, dry_run=dry_run), DeletionOptions())  # type: ignore[arg-type]
 
 
 def test_a_write_is_plain_code_that_asks() -> None:
@@ -485,7 +485,7 @@ def test_an_object_that_became_large_is_worked_on_elsewhere() -> None:
 
     async def play() -> None:
         api = await serve()
-        pipeline = Pipeline(InOrder([Seen()]), {})
+        pipeline = Pipeline(PluginsInOrder([Seen()]), {})
         obj = config("big")
         obj["data"] = {"x": "y" * (VALUE_BYTES // 8)}
         await api.writer.create(target("big"), obj)

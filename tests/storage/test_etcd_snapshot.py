@@ -13,7 +13,7 @@ import pytest
 from apimachinery.storage.etcd.bolt import BoltError, BoltFile
 from apimachinery.storage.etcd.keys import Keys
 from apimachinery.storage.etcd.snapshot import SnapshotStorage
-from apimachinery.storage.etcd.values import Values
+from apimachinery.storage.etcd.values import EtcdValues
 from apimachinery.storage.interface import (
     REVISION_MARK,
     Compacted,
@@ -93,7 +93,7 @@ def test_a_copy_is_complete_and_goes_on_where_it_was_cut_short(snapshot, tmp_pat
     path, records, revision = snapshot
 
     async def story() -> None:
-        source = SnapshotStorage(path, "/saved", Values())
+        source = SnapshotStorage(path, "/saved", EtcdValues())
         target = await open_storage(f"sqlite:///{tmp_path}/x.db")
         first = records[PODS[1]]
         await target.create(first.key, value(PODS[1][-4:], "z" * 9000))
@@ -116,7 +116,7 @@ def test_a_copy_into_etcd_leaves_no_revision_of_before_readable(snapshot, etcd_u
 
     async def story() -> None:
         target = await open_storage(etcd_url)
-        source = SnapshotStorage(path, "/saved", Values())
+        source = SnapshotStorage(path, "/saved", EtcdValues())
         copied = await copy_objects(source, target, lambda number, of: None, target.make_event)
         assert copied.broken and copied.target > revision
         with pytest.raises(Compacted):
@@ -154,7 +154,7 @@ def test_whatever_is_in_a_file_it_is_read_or_refused_in_time(snapshot, tmp_path)
     whole = snapshot[0].read_bytes()[:-32]  # a member's file has no hash at its end
     path = tmp_path / "x.db"
     path.write_bytes(whole)
-    assert len(SnapshotStorage(path, "/saved", Values())._records) == len(snapshot[1])
+    assert len(SnapshotStorage(path, "/saved", EtcdValues())._records) == len(snapshot[1])
     draw = random.Random(1)
     used = [at for at in range(2 * 4096, len(whole), 4096) if any(whole[at : at + 64])]
     refused = 0
@@ -169,7 +169,7 @@ def test_whatever_is_in_a_file_it_is_read_or_refused_in_time(snapshot, tmp_path)
         path.write_bytes(data or b"x")
         began = time.monotonic()
         try:
-            SnapshotStorage(path, "/saved", Values())
+            SnapshotStorage(path, "/saved", EtcdValues())
         except StorageError:
             refused += 1
         assert time.monotonic() - began < 10

@@ -10,7 +10,7 @@ from typing import Any
 from apimachinery.cel.cost.estimate import estimate_cost
 from apimachinery.cel.environment import Environment
 from apimachinery.cel.libraries.authorizer import AUTHORIZER, Authorizer, Decision
-from apimachinery.cel.libraries.quantity import Quantity, parse_quantity
+from apimachinery.cel.libraries.quantity import CelQuantity, parse_quantity
 from apimachinery.cel.libraries.semver import Semver, parse_semver
 from apimachinery.cel.values.errors import CompileError
 from apimachinery.cel.values.ranges import Range
@@ -50,7 +50,7 @@ def _shown(value: Any, wanted: str) -> str:
         return go_double(value)
     if isinstance(value, Optional):
         return "<nil>" if value is ABSENT else f"[{' '.join(map(str, value.value))}]"
-    if isinstance(value, Quantity):
+    if isinstance(value, CelQuantity):
         return wanted if parse_quantity(wanted).equals(value) else repr(value.amount)
     if isinstance(value, Semver):
         return wanted if parse_semver(wanted).equals(value) else repr(value)

@@ -9,7 +9,7 @@ from typing import Any
 
 from apimachinery.cel.environment import PER_CALL_LIMIT, Environment
 from apimachinery.cel.schemas.crd import ABSENT, CompiledRules, compile_rules
-from apimachinery.cel.schemas.rule_compile import CompiledRule, Rule, RuleCompiler
+from apimachinery.cel.schemas.rule_compile import CompiledRule, RuleCompiler, SchemaRule
 from apimachinery.cel.schemas.rule_runs import compile_node
 from apimachinery.cel.schemas.schema_types import SchemaTypes
 from apimachinery.crd.rules import rule_error
@@ -25,7 +25,7 @@ def compiled(line: Line) -> Iterator[Answer]:
     types = SchemaTypes(line["schema"], is_root=_is_root(line["schema"]))
     declared = types.root
     theirs = line["out"] or []
-    rules = [Rule.read(entry) for entry in line["schema"].get("x-kubernetes-validations") or ()]
+    rules = [SchemaRule.read(entry) for entry in line["schema"].get("x-kubernetes-validations") or ()]
     if declared is None:
         yield Answer(VERDICT, [_wrong(each) for each in theirs], [True for _ in rules])
         return

@@ -12,7 +12,7 @@ from apimachinery.merge.compile import MergeTypes, SchemaError
 from apimachinery.merge.errors import UnknownVersion
 from apimachinery.merge.faults import explain
 from apimachinery.merge.field_set import FieldSet, difference, union
-from apimachinery.merge.managed_fields import APPLY, UPDATE, Entry, Managed, Owner
+from apimachinery.merge.managed_fields import APPLY, UPDATE, Managed, ManagedEntry, Owner
 from apimachinery.merge.schema import (
     ABSENT,
     Either,
@@ -235,7 +235,8 @@ def _changed(line: Line) -> Iterator[Answer]:
     updater = Updater(_Versions(type_, accepted), ignored)
     version, name, applies = line["version"], line["manager"], line["op"] == "apply"
     managed: Managed = {
-        _owner(each, *entry[:2]): Entry(entry[0], _set(entry[2])) for each, entry in line["managers"].items()
+        _owner(each, *entry[:2]): ManagedEntry(entry[0], _set(entry[2]))
+        for each, entry in line["managers"].items()
     }
     owner = _owner(name, version, applies)
     live, new = line["live"]["value"], line["new"]["value"]
@@ -256,7 +257,7 @@ def _changed(line: Line) -> Iterator[Answer]:
                 gone = type_.compare(live, new)
                 fields = union(difference(last.fields, (gone.removed if gone else None) or {}), taken)
             if fields:
-                after[owner] = Entry(version, fields)
+                after[owner] = ManagedEntry(version, fields)
     except OwnedByOthers as others:
         conflicts = sorted(
             f"{each.manager} {fields_v1.path_text(path)}"

@@ -8,20 +8,20 @@ from functools import partial
 
 from apimachinery.schema.defaulting import compile_defaulter
 from apimachinery.schema.metadata import embedded_fault, prune_embedded
-from apimachinery.schema.node import Node, SchemaReader
+from apimachinery.schema.node import SchemaNode, SchemaNodeReader
 from apimachinery.schema.pruning import prune_value
 from apimachinery.schema.validation.embedded import embedded_faults
 from apimachinery.schema.validation.explain import explain
 from apimachinery.schema.validation.faults import field_errors
 from apimachinery.schema.validation.lists import list_faults
-from apimachinery.schema.validation.ratcheting import Correlation
+from apimachinery.schema.validation.ratcheting import OldAndNew
 
 from . import faults
 from .agreement import TEXT, VALUE, VERDICT, Answer, Line
 
 
-def _node(line: Line) -> Node:
-    node = SchemaReader(implied_types=False).read(line["schema"] or {})
+def _node(line: Line) -> SchemaNode:
+    node = SchemaNodeReader(implied_types=False).read(line["schema"] or {})
     return replace(node, embedded=True) if line.get("root") else node
 
 
@@ -33,7 +33,7 @@ def validated(line: Line, *, ratchets: bool) -> Iterator[Answer]:
     """``old`` values that are unchanged count where the write ``ratchets``."""
     node = _node(line)
     old = line["old"]
-    correlation = Correlation(node, line["obj"], old) if ratchets and old is not None else None
+    correlation = OldAndNew(node, line["obj"], old) if ratchets and old is not None else None
     found = field_errors(explain(node, line["obj"], "", correlation).faults, _base(line))
     yield from faults.compared(line["errs"], found)
 
@@ -48,7 +48,7 @@ def defaulted(line: Line) -> Iterator[Answer]:
 
 def pruned(line: Line) -> Iterator[Answer]:
     """``root``: the value is an object with metadata. ``track``: the paths are wanted too."""
-    node = SchemaReader(implied_types=False).read(line["schema"] or {})
+    node = SchemaNodeReader(implied_types=False).read(line["schema"] or {})
     paths = prune_value(node, line["in"], is_resource=bool(line["root"]))
     yield Answer(VALUE, line["out"], line["in"])
     if line["track"]:

@@ -17,7 +17,7 @@ from kubewright.ir.api import Api
 from kubewright.ir.link import find_difference
 from kubewright.testing import ApiServer
 from kubewright.tools.crd.defaults import drop_refused_defaults
-from kubewright.tools.crd.manifests import Selection, define
+from kubewright.tools.crd.manifests import DefinedKinds, define
 from kubewright.tools.inputs.sources import read_states
 from tests.tools.command import kubewright
 
@@ -77,7 +77,7 @@ def read(*states: str | Path) -> Api:
 
 def defined(api: Api) -> tuple[dict[str, str], Diagnostics]:
     diagnostics = Diagnostics()
-    return {m.file: m.text for m in define(api, Selection(), "1.37", diagnostics)}, diagnostics
+    return {m.file: m.text for m in define(api, DefinedKinds(), "1.37", diagnostics)}, diagnostics
 
 
 def put(folder: Path, texts: dict[str, str]) -> Path:

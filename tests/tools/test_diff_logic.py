@@ -10,7 +10,7 @@ from kubewright.diagnostics import Diagnostics
 from kubewright.ir.types import Value
 from kubewright.location import Document
 from kubewright.source.schema import OPENAPI_V3, SchemaReader
-from kubewright.tools.diff.logic import Verdict, described, judge
+from kubewright.tools.diff.logic import LogicVerdict, described, judge
 
 
 def value(schema: dict[str, Any], *fields: str, required: tuple[str, ...] = (), **more: Any) -> Value:
@@ -31,41 +31,43 @@ NONE = {"not": {"anyOf": [A, B]}}
 @pytest.mark.parametrize(
     ("old", "new", "verdict"),
     [
-        ({}, {"anyOf": [A, B]}, Verdict(True, "without a and b")),
-        ({}, {"oneOf": [A, B, NONE]}, Verdict(True, "with a and b")),
-        ({}, {"allOf": [A, B]}, Verdict(True, "without a and b")),
-        ({}, {"not": A}, Verdict(True, "with a")),
-        ({"oneOf": [A, B]}, {"anyOf": [A, B]}, Verdict(False)),
-        ({"anyOf": [A, B]}, {"oneOf": [A, B]}, Verdict(True, "with a and b")),
-        ({"oneOf": [A, B]}, {"oneOf": [B, A]}, Verdict(False)),
-        ({"oneOf": [A, B]}, {"oneOf": [A, B, NONE]}, Verdict(False)),
-        ({"oneOf": [A, B, NONE]}, {"oneOf": [A, B]}, Verdict(True, "without a and b")),
-        ({"anyOf": [A, B, C]}, {"anyOf": [A, B]}, Verdict(True, "with c, without a and b")),
-        ({"allOf": [A, B]}, {"allOf": [A]}, Verdict(False)),
-        ({"not": {"anyOf": [A, B]}}, {"not": A}, Verdict(False)),
+        ({}, {"anyOf": [A, B]}, LogicVerdict(True, "without a and b")),
+        ({}, {"oneOf": [A, B, NONE]}, LogicVerdict(True, "with a and b")),
+        ({}, {"allOf": [A, B]}, LogicVerdict(True, "without a and b")),
+        ({}, {"not": A}, LogicVerdict(True, "with a")),
+        ({"oneOf": [A, B]}, {"anyOf": [A, B]}, LogicVerdict(False)),
+        ({"anyOf": [A, B]}, {"oneOf": [A, B]}, LogicVerdict(True, "with a and b")),
+        ({"oneOf": [A, B]}, {"oneOf": [B, A]}, LogicVerdict(False)),
+        ({"oneOf": [A, B]}, {"oneOf": [A, B, NONE]}, LogicVerdict(False)),
+        ({"oneOf": [A, B, NONE]}, {"oneOf": [A, B]}, LogicVerdict(True, "without a and b")),
+        ({"anyOf": [A, B, C]}, {"anyOf": [A, B]}, LogicVerdict(True, "with c, without a and b")),
+        ({"allOf": [A, B]}, {"allOf": [A]}, LogicVerdict(False)),
+        ({"not": {"anyOf": [A, B]}}, {"not": A}, LogicVerdict(False)),
         (
             {},
             {"anyOf": [{"properties": {"a": {"minLength": 1}}}, B]},
-            Verdict(True, 'with a, without b, where not a is {"minLength": 1}'),
+            LogicVerdict(True, 'with a, without b, where not a is {"minLength": 1}'),
         ),
-        ({"anyOf": [False, A]}, {"anyOf": [A]}, Verdict(False)),
-        ({"anyOf": [True, A]}, {"anyOf": [A]}, Verdict(True, "without a")),
-        ({}, {"anyOf": [needs("gone"), A]}, Verdict(True, "without gone and a")),
+        ({"anyOf": [False, A]}, {"anyOf": [A]}, LogicVerdict(False)),
+        ({"anyOf": [True, A]}, {"anyOf": [A]}, LogicVerdict(True, "without a")),
+        ({}, {"anyOf": [needs("gone"), A]}, LogicVerdict(True, "without gone and a")),
     ],
 )
-def test_what_is_refused_now(old: dict[str, Any], new: dict[str, Any], verdict: Verdict) -> None:
+def test_what_is_refused_now(old: dict[str, Any], new: dict[str, Any], verdict: LogicVerdict) -> None:
     assert judge(value(old), value(new), lambda each: each) == verdict
 
 
 def test_what_every_object_has_is_there() -> None:
     new = value({"anyOf": [A, B]})
-    assert judge(value({}, required=("a",)), new, lambda each: each) == Verdict(False)
-    assert judge(value({}, a={"type": "string", "default": "x"}), new, lambda each: each) == Verdict(False)
+    assert judge(value({}, required=("a",)), new, lambda each: each) == LogicVerdict(False)
+    assert judge(value({}, a={"type": "string", "default": "x"}), new, lambda each: each) == LogicVerdict(
+        False
+    )
     # What an optional object requires is there only with it, and then always.
     below = {"properties": {"sub": {"required": ["x"]}}}
     assert judge(
         value({}, "sub"), value({"anyOf": [below, needs("sub")]}, "sub"), lambda each: each
-    ) == Verdict(False)
+    ) == LogicVerdict(False)
     asked = value({"anyOf": [{"properties": {"sub": needs("x")}, "required": ["sub"]}]}, "sub")
     assert judge(value({}, "sub"), asked, lambda each: each).refuses is True
 
@@ -73,9 +75,9 @@ def test_what_every_object_has_is_there() -> None:
 def test_too_many_facts_are_not_decided() -> None:
     names = [f"f{number}" for number in range(15)]
     old, new = value({}, *names), value({"anyOf": [needs(name) for name in names]}, *names)
-    assert judge(old, new, lambda each: each) == Verdict(None)
+    assert judge(old, new, lambda each: each) == LogicVerdict(None)
     few = value({"anyOf": [needs(name) for name in names[:7]]}, *names)
-    assert judge(old, few, lambda each: each) == Verdict(True, "without f0, f1, f2, f3 and 3 more")
+    assert judge(old, few, lambda each: each) == LogicVerdict(True, "without f0, f1, f2, f3 and 3 more")
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,15 @@ import pytest
 
 from kubewright.diagnostics import Severity
 from kubewright.location import Location
-from kubewright.tools.diff.change import KINDS, Change
+from kubewright.tools.diff.change import KINDS, ApiChange
 from kubewright.tools.diff.policy import Exceptions, diagnose, weigh
 from kubewright.tools.diff.resources import compare
 from tests.tools.test_diff import read
 from tests.tools.test_lint import CLEAN
 
 
-def change(code: str, place: str, message: str) -> Change:
-    return Change(KINDS[code], f"widgets.example.com/v1: {place}", "v1", message, Location("crd.yaml"))
+def change(code: str, place: str, message: str) -> ApiChange:
+    return ApiChange(KINDS[code], f"widgets.example.com/v1: {place}", "v1", message, Location("crd.yaml"))
 
 
 ONE_IDEA = {

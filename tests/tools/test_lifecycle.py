@@ -10,9 +10,9 @@ import yaml
 
 from kubewright.diagnostics import Diagnostics
 from kubewright.source.text import parse_documents
-from kubewright.tools.lifecycle.plan import Plan, read_plan
+from kubewright.tools.lifecycle.plan import ReleasePlan, read_plan
 from kubewright.tools.lifecycle.policy import RULES, lines_of
-from kubewright.tools.lifecycle.timeline import Row, rows_of
+from kubewright.tools.lifecycle.timeline import TimelineRow, rows_of
 from tests.tools.command import kubewright
 
 HERE = Path(__file__).parent
@@ -98,7 +98,7 @@ def test_the_table_tells_when_a_deprecated_beta_may_go(tmp_path: Path) -> None:
     assert "| CronJob | batch/v1beta1 | 1.8 | 1.21 | 1.25 | batch/v1/CronJob |" in kubewright("lifecycle")[1]
 
 
-def example() -> Plan:
+def example() -> ReleasePlan:
     diagnostics = Diagnostics()
     (document,) = parse_documents(POLICY.read_bytes(), "policy.yaml", diagnostics)
     plan = read_plan(document, diagnostics)
@@ -106,7 +106,7 @@ def example() -> Plan:
     return plan
 
 
-def as_policy_says(row: Row) -> dict[str, Any]:
+def as_policy_says(row: TimelineRow) -> dict[str, Any]:
     """A row in the words of the recorded table."""
     assert row.preferred == row.storage
     said: dict[str, Any] = {

@@ -21,7 +21,7 @@ from kubewright.testing import ApiServer
 from kubewright.tools.inputs.plurals import plural_of
 from kubewright.tools.scaffold.overrides import add_entry
 from kubewright.tools.scaffold.versioning import add_version, succeeds
-from kubewright.tools.scaffold.writing import Plan, RefusedError
+from kubewright.tools.scaffold.writing import FilePlan, RefusedError
 from tests.tools.command import kubewright
 
 ROOT = Path(__file__).parents[2]
@@ -332,7 +332,7 @@ def test_one_file_in_the_way_stops_all(group: Path) -> None:
 def test_a_fault_on_the_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     edited = tmp_path / "edited"
     edited.write_text("before")
-    plan = Plan({tmp_path / "a/b/one": "1", tmp_path / "a/two": "2"}, {edited: ("before", "after")})
+    plan = FilePlan({tmp_path / "a/b/one": "1", tmp_path / "a/two": "2"}, {edited: ("before", "after")})
 
     def full(self: Path, target: Path) -> Path:
         raise OSError(28, "No space left on device", str(self))
@@ -347,7 +347,7 @@ def test_an_edit_of_what_somebody_changed_is_refused(tmp_path: Path) -> None:
     edited = tmp_path / "edited"
     edited.write_text("theirs")
     with pytest.raises(RefusedError, match="meanwhile"):
-        Plan({tmp_path / "new": "1"}, {edited: ("before", "after")}).write()
+        FilePlan({tmp_path / "new": "1"}, {edited: ("before", "after")}).write()
     assert edited.read_text() == "theirs" and not (tmp_path / "new").exists()
 
 

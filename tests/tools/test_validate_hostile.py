@@ -13,7 +13,7 @@ import pytest
 
 from kubewright.diagnostics import Diagnostics
 from kubewright.tools.outputs import reporting
-from kubewright.tools.validate.check import Options, judge
+from kubewright.tools.validate.check import CheckOptions, judge
 from kubewright.tools.validate.inputs import split
 from kubewright.tools.validate.kinds import Kinds
 from tests.tools.command import kubewright
@@ -143,7 +143,7 @@ def test_damaged_manifests_are_judged_without_fail() -> None:
         file = chance.choice(["a.yaml", "a.json"])
         diagnostics = Diagnostics()
         chunks = split(content, file, diagnostics)
-        judged = [judge(chunk, kinds, Options(strict=bool(number % 2))) for chunk in chunks]
+        judged = [judge(chunk, kinds, CheckOptions(strict=bool(number % 2))) for chunk in chunks]
         findings = [*diagnostics, *(finding for each in judged for finding in each.findings)]
         assert all(0 <= f.location.line <= len(content) + 1 for f in findings), content
         shown = {name: form(findings, {}) for name, form in reporting.FORMATS.items()}

@@ -22,7 +22,7 @@ from cryptography.x509.oid import NameOID
 
 from apimachinery.http import outgoing, workers
 from apimachinery.http.outgoing import CallFailed, Outgoing, on_behalf_of
-from apimachinery.http.remembered import Together
+from apimachinery.http.remembered import SharedQuestions
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.admission.webhooks import webhook_configurations
 from apimachinery.server.network import webhook_calls
@@ -182,7 +182,7 @@ def test_a_call_that_gets_no_place_in_time_fails_as_one_that_gets_no_answer(
 
 def test_questions_of_the_same_moment_are_asked_once() -> None:
     async def story() -> tuple[list[int], int]:
-        together, asked, let_go = Together[int](), list[int](), asyncio.Event()
+        together, asked, let_go = SharedQuestions[int](), list[int](), asyncio.Event()
 
         async def ask() -> int:
             asked.append(1)
@@ -282,7 +282,7 @@ def test_two_large_answers_of_an_address_are_read_at_a_time_and_small_ones_pass(
         posts = WebhookCalls(calls, None)  # type: ignore[arg-type]
         client = {"url": hooks.url("x"), "caBundle": hooks.ca}
 
-        async def read(answer: webhook_calls.Answer) -> None:
+        async def read(answer: webhook_calls.WebhookAnswer) -> None:
             reading.append(len(answer.content) // 100_000)
             if len(answer.content) > outgoing.MUCH_BYTES:
                 await let_go.wait()

@@ -150,13 +150,13 @@ class BearerTokens:
             return further
 
 
-class Tokens:
+class KnownTokens:
     """Tokens that are known beforehand, and their users."""
 
     def __init__(self, users: dict[str, User]) -> None:
         self._users = {token: Identity(authenticated(user)) for token, user in users.items()}
 
-    def take(self, other: Tokens) -> None:
+    def take(self, other: KnownTokens) -> None:
         """Knows the tokens that ``other`` knows, and no more."""
         self._users = other._users
 
@@ -210,13 +210,13 @@ def unauthorized() -> ApiError:
     return ApiError(401, "Unauthorized", "Unauthorized", has_details=False)
 
 
-def read_token_file(path: Path) -> Tokens:
+def read_token_file(path: Path) -> KnownTokens:
     """The tokens of a CSV file. Raises TokenFileError, OSError."""
     with path.open(newline="", encoding="utf-8") as lines:
         if sys.platform != "win32" and os.fstat(lines.fileno()).st_mode & 0o077:
             log.warning("others can read the token file; chmod 600 %s", path)
         try:
-            return Tokens(_read_users(path.name, lines))
+            return KnownTokens(_read_users(path.name, lines))
         except (csv.Error, UnicodeDecodeError) as fault:
             raise TokenFileError(f"{path}: not a CSV file: {fault}") from None
 

@@ -19,7 +19,7 @@ from apimachinery.access.bootstrap_roles import (
     CLUSTER_ROLES,
     ROLES,
 )
-from apimachinery.access.rbac_rules import Rule, read_rules, uncovered
+from apimachinery.access.rbac_rules import RbacRule, read_rules, uncovered
 from apimachinery.meta.json import Json
 
 AUTO_UPDATE = "rbac.authorization.kubernetes.io/autoupdate"
@@ -142,7 +142,7 @@ def _mend_subjects(merged: Json, wanted: Json) -> None:
         merged["subjects"] = [*present, *missing]
 
 
-def _written(rule: Rule) -> Json:
+def _written(rule: RbacRule) -> Json:
     parts = (
         ("verbs", rule.verbs),
         ("apiGroups", rule.groups),

@@ -125,7 +125,7 @@ def _headers(data: Mapping[str, str], key: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class DelegatedServer:
     """The server that is asked: one connection for who, one for whether; usually the same."""
 
     authentication: Endpoint

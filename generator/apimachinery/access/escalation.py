@@ -22,7 +22,7 @@ from apimachinery.access.bindings import GROUP
 from apimachinery.access.rbac import Rbac
 from apimachinery.access.rbac_rules import (
     FULL_AUTHORITY,
-    Rule,
+    RbacRule,
     compacted,
     read_rules,
     uncovered,
@@ -111,7 +111,9 @@ class Escalation:
             raise not_found(plural, GROUP, role)
         self._confirm(plural, own, user, namespace, rules)
 
-    def _confirm(self, plural: str, name: str, user: User, namespace: str, wanted: Sequence[Rule]) -> None:
+    def _confirm(
+        self, plural: str, name: str, user: User, namespace: str, wanted: Sequence[RbacRule]
+    ) -> None:
         # A role that is missing is called by the kind that is written, as kube-apiserver's storage calls it.
         held, errors = self._rbac.held(
             user, namespace, lambda binding: not_found(plural, GROUP, binding.role_name).message

@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 
 from apimachinery.access.authorization import Attributes
 from apimachinery.access.rbac_rules import (
-    Rule,
+    RbacRule,
     RuleTable,
     decode_rules,
     entries_of,
@@ -46,7 +46,7 @@ class Role:
     def __init__(
         self,
         value: bytes = b"",
-        rules: tuple[Rule, ...] | None = None,
+        rules: tuple[RbacRule, ...] | None = None,
         report: Callable[[str], None] = lambda fault: None,
     ) -> None:
         """Of the stored object, or of rules that are read already; ``report`` is told what is malformed."""
@@ -64,7 +64,7 @@ class Role:
         return self.entries > SMALL_ENTRIES
 
     @property
-    def rules(self) -> tuple[Rule, ...]:
+    def rules(self) -> tuple[RbacRule, ...]:
         """Its rules; those of a large role are read again each time, which takes long."""
         return decode_rules(self._value, self._report) if self._rules is None else self._rules
 

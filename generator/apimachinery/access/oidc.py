@@ -27,7 +27,7 @@ from apimachinery.cel.environment import PER_CALL_LIMIT, Environment, Program
 from apimachinery.cel.values import types as cel
 from apimachinery.http.messages import User
 from apimachinery.http.outgoing import CallFailed, Endpoint
-from apimachinery.http.remembered import Remembered, Together
+from apimachinery.http.remembered import Remembered, SharedQuestions
 
 REFRESHED_SECONDS = 10.0
 STALE_SECONDS = 3600.0
@@ -82,7 +82,7 @@ class IssuerTokens:
         self._keys: list[VerifyingKey] = []
         self._fetched = float("-inf")
         self._tried = float("-inf")
-        self._fetching: Together[None] = Together()
+        self._fetching: SharedQuestions[None] = SharedQuestions()
         self._remembered: Remembered[str, tuple[float, Identity]] = Remembered()
         environment = Environment.kubernetes().extend(variables={"claims": _CLAIMS}, limit=PER_CALL_LIMIT)
         of_user = Environment.kubernetes().extend(variables={"user": _CLAIMS}, limit=PER_CALL_LIMIT)

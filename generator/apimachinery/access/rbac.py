@@ -51,7 +51,7 @@ from apimachinery.access.held_rules import (
     takes_long,
 )
 from apimachinery.access.malformed import report
-from apimachinery.access.rbac_rules import Rule, read_rules
+from apimachinery.access.rbac_rules import RbacRule, read_rules
 from apimachinery.http.messages import User
 from apimachinery.http.steps import LONG, compute
 from apimachinery.storage.interface import Event
@@ -253,9 +253,9 @@ class Rbac:
 
     def held(
         self, user: User, namespace: str, fault: Callable[[Binding], str] = no_role
-    ) -> tuple[list[Rule], list[str]]:
+    ) -> tuple[list[RbacRule], list[str]]:
         """All rules that a user holds in a namespace, and which bindings name roles that do not exist."""
-        rules: list[Rule] = []
+        rules: list[RbacRule] = []
         errors: list[str] = []
         for grant in self.grants(user, namespace):
             role = self.role_of(grant.binding)
@@ -282,11 +282,11 @@ class Rbac:
             for binding in large.values():
                 yield binding.read()
 
-    def role_of(self, binding: Binding) -> tuple[Rule, ...] | None:
+    def role_of(self, binding: Binding) -> tuple[RbacRule, ...] | None:
         """The rules of a binding's role, None where there is no such role."""
         return self.role(*binding.role)
 
-    def role(self, namespace: str, name: str) -> tuple[Rule, ...] | None:
+    def role(self, namespace: str, name: str) -> tuple[RbacRule, ...] | None:
         """The rules of a Role, or of a ClusterRole where the namespace is empty."""
         role = self._roles.get((namespace, name))
         return None if role is None else role.rules

@@ -33,7 +33,7 @@ ATOMS = 20_000
 """The most atoms that a rule is taken apart into."""
 
 
-class Rule(msgspec.Struct, frozen=True, gc=False):
+class RbacRule(msgspec.Struct, frozen=True, gc=False):
     """One rule of a role."""
 
     verbs: tuple[str, ...] = ()
@@ -79,8 +79,8 @@ class Rule(msgspec.Struct, frozen=True, gc=False):
 
 
 FULL_AUTHORITY = (
-    Rule(verbs=("*",), groups=("*",), resources=("*",)),
-    Rule(verbs=("*",), paths=("*",)),
+    RbacRule(verbs=("*",), groups=("*",), resources=("*",)),
+    RbacRule(verbs=("*",), paths=("*",)),
 )
 
 
@@ -89,20 +89,20 @@ def path_matches(pattern: str, path: str) -> bool:
     return pattern in ("*", path) or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
 
 
-def read_rules(value: Any) -> tuple[Rule, ...]:
+def read_rules(value: Any) -> tuple[RbacRule, ...]:
     """The rules of a role as JSON; what is not a rule is left out."""
     rules = value if isinstance(value, list) else ()
     return tuple(_read(rule) for rule in rules if isinstance(rule, dict))
 
 
 class _Role(msgspec.Struct):
-    rules: tuple[Rule, ...] | None = ()
+    rules: tuple[RbacRule, ...] | None = ()
 
 
 _decode_role = msgspec.json.Decoder(_Role).decode
 
 
-def decode_rules(role: bytes, report: Callable[[str], None]) -> tuple[Rule, ...]:
+def decode_rules(role: bytes, report: Callable[[str], None]) -> tuple[RbacRule, ...]:
     """The rules of a role as it is stored: as ``read_rules``, in a tenth of the time. ``report`` is told what is
     malformed."""
     try:
@@ -113,8 +113,8 @@ def decode_rules(role: bytes, report: Callable[[str], None]) -> tuple[Rule, ...]
         return read_rules(obj.get("rules") if isinstance(obj, dict) else None)
 
 
-def _read(rule: dict[str, Any]) -> Rule:
-    return Rule(
+def _read(rule: dict[str, Any]) -> RbacRule:
+    return RbacRule(
         _texts(rule.get("verbs")),
         _texts(rule.get("apiGroups")),
         _texts(rule.get("resources")),
@@ -132,18 +132,18 @@ class RuleTable(Generic[Source]):
 
     __slots__ = ("_named", "_paths", "_plain", "_rest", "entries", "words")
 
-    def __init__(self, sources: Iterable[tuple[Source, Sequence[Rule]]]) -> None:
+    def __init__(self, sources: Iterable[tuple[Source, Sequence[RbacRule]]]) -> None:
         self._plain: dict[tuple[str, str, str], Source] = {}
         self._named: dict[tuple[str, str, str, str], Source] = {}
-        self._rest: list[tuple[Source, Rule]] = []
-        self._paths: list[tuple[Source, Rule]] = []
+        self._rest: list[tuple[Source, RbacRule]] = []
+        self._paths: list[tuple[Source, RbacRule]] = []
         self.words = 0
         self.entries = 0
         for source, rules in sources:
             for rule in rules:
                 self._add(source, rule)
 
-    def _add(self, source: Source, rule: Rule) -> None:
+    def _add(self, source: Source, rule: RbacRule) -> None:
         if rule.paths:
             self._paths.append((source, rule))
             self.words += len(rule.verbs) + len(rule.paths)
@@ -201,7 +201,7 @@ class RuleTable(Generic[Source]):
                     return found
         return None
 
-    def covers(self, atom: Rule) -> bool:
+    def covers(self, atom: RbacRule) -> bool:
         """Whether one of the rules alone covers an atom (see ``uncovered``)."""
         verb = atom.verbs[0]
         if atom.paths:
@@ -218,7 +218,7 @@ class RuleTable(Generic[Source]):
         return any(_covers(rule, atom) for _, rule in self._rest)
 
 
-def entries_of(rule: Rule) -> int:
+def entries_of(rule: RbacRule) -> int:
     """How many entries a rule makes in a table."""
     return len(rule.verbs) * len(rule.groups) * len(rule.resources) * max(len(rule.names), 1)
 
@@ -226,13 +226,13 @@ def entries_of(rule: Rule) -> int:
 # Escalation: whether the rules that somebody holds cover those he wants to give.
 
 
-def uncovered(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
+def uncovered(held: Sequence[RbacRule], wanted: Iterable[RbacRule]) -> list[RbacRule]:
     """The atoms of ``wanted`` (one verb on one resource or path) that no rule of ``held`` covers alone.
 
     A rule of more than ``ATOMS`` atoms is not taken apart, a body of 3 MiB can spell 10^17 of them: it counts as
     covered where one rule of ``held`` covers all of it, else as missing as it is.
     """
-    missing: list[Rule] = []
+    missing: list[RbacRule] = []
     table = RuleTable([(True, held)]) if len(held) > MANY_HELD else None
     for rule in wanted:
         if _size(rule) > ATOMS:
@@ -244,12 +244,12 @@ def uncovered(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
     return missing
 
 
-def _size(rule: Rule) -> int:
+def _size(rule: RbacRule) -> int:
     each = len(rule.groups) * len(rule.resources) * max(len(rule.names), 1) + len(rule.paths)
     return each * len(rule.verbs)
 
 
-def _covers_whole(own: Rule, rule: Rule) -> bool:
+def _covers_whole(own: RbacRule, rule: RbacRule) -> bool:
     return (
         _contains(own.verbs, rule.verbs)
         and _contains(own.groups, rule.groups)
@@ -263,21 +263,21 @@ def _contains(own: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
     return "*" in own or set(wanted) <= set(own)
 
 
-def _atoms(rule: Rule) -> Iterator[Rule]:
+def _atoms(rule: RbacRule) -> Iterator[RbacRule]:
     for group in rule.groups:
         for resource in rule.resources:
             for verb in rule.verbs:
                 if rule.names:
                     for name in rule.names:
-                        yield Rule((verb,), (group,), (resource,), (name,))
+                        yield RbacRule((verb,), (group,), (resource,), (name,))
                 else:
-                    yield Rule((verb,), (group,), (resource,))
+                    yield RbacRule((verb,), (group,), (resource,))
     for path in rule.paths:
         for verb in rule.verbs:
-            yield Rule((verb,), paths=(path,))
+            yield RbacRule((verb,), paths=(path,))
 
 
-def _covers(own: Rule, atom: Rule) -> bool:
+def _covers(own: RbacRule, atom: RbacRule) -> bool:
     if "*" not in own.verbs and atom.verbs[0] not in own.verbs:
         return False
     if atom.paths:
@@ -297,7 +297,7 @@ def _path_covers(own: str, path: str) -> bool:
     return own == path or (own.endswith("*") and path.startswith(own.rstrip("*")))
 
 
-def compacted(atoms: Iterable[Rule]) -> list[Rule]:
+def compacted(atoms: Iterable[RbacRule]) -> list[RbacRule]:
     """Atoms on the same resource, or the same named object, as one rule with all their verbs."""
     verbs: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
     others = []
@@ -309,7 +309,7 @@ def compacted(atoms: Iterable[Rule]) -> list[Rule]:
     return [
         *others,
         *(
-            Rule(tuple(held), (group,), (resource,), names)
+            RbacRule(tuple(held), (group,), (resource,), names)
             for (group, resource, names), held in verbs.items()
         ),
     ]

@@ -17,7 +17,7 @@ from apimachinery.cel.environment import PER_CALL_LIMIT, Environment, Program
 from apimachinery.cel.values import types as cel
 from apimachinery.http.messages import User
 from apimachinery.http.outgoing import CallFailed, Endpoint
-from apimachinery.http.remembered import Remembered, Together
+from apimachinery.http.remembered import Remembered, SharedQuestions
 
 Value = TypeVar("Value")
 Post = Callable[[Endpoint, Any], Awaitable[Any]]
@@ -48,7 +48,7 @@ class TokenWebhook:
         self._seconds = seconds
         self._post = post
         self._known: RememberedForAWhile[Identity] = RememberedForAWhile()
-        self._asked: Together[Identity | None] = Together()
+        self._asked: SharedQuestions[Identity | None] = SharedQuestions()
 
     def identify(self, token: str, audiences: tuple[str, ...]) -> Identity | None:
         """See TokenKind."""

@@ -14,8 +14,8 @@ from apimachinery.client.transport import (
     AsyncTransport,
     AsyncWire,
     Request,
-    Response,
     TransportError,
+    TransportResponse,
 )
 from apimachinery.meta.errors import ApiError
 
@@ -53,7 +53,7 @@ class AsyncClient(Connection):
         stream = await self._transport.stream(request)
         if stream.code >= 400:
             try:
-                raise error_of(Response(stream.code, stream.headers, await stream.read()))
+                raise error_of(TransportResponse(stream.code, stream.headers, await stream.read()))
             finally:
                 await stream.close()
         if "warning" in stream.headers:

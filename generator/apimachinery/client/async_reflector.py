@@ -11,7 +11,7 @@ from apimachinery.client import calls
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.client.calls import Codec, ListOptions, RawEvent, Target
 from apimachinery.client.errors import UnreadableObject
-from apimachinery.client.reflector import Change, InitialEvents, Mirror, Plan, ReflectorOptions
+from apimachinery.client.reflector import Change, InitialEvents, Mirror, ReflectorOptions, ReflectorPlan
 from apimachinery.client.transport import AsyncLineStream, TransportError
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ class AsyncReflector(Generic[T]):
         options: ReflectorOptions | None = None,
     ) -> None:
         self._client = client
-        self._plan = Plan(target, codec, selection or ListOptions(), options or ReflectorOptions())
+        self._plan = ReflectorPlan(target, codec, selection or ListOptions(), options or ReflectorOptions())
         self.synced = asyncio.Event()
 
     @property

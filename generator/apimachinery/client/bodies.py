@@ -58,7 +58,7 @@ class Unpacker:
             raise TransportError("the answer ended within its gzip", sent=True)
 
 
-class Body:
+class SentBody:
     """A whole body, of ``limit`` bytes at most."""
 
     def __init__(self, headers: Mapping[str, str], limit: int) -> None:

@@ -28,7 +28,7 @@ from wsproto.events import (
 from wsproto.utilities import ProtocolError
 
 from apimachinery.client.errors import UNDECODABLE, error_of, error_of_status
-from apimachinery.client.transport import Response, TransportError
+from apimachinery.client.transport import TransportError, TransportResponse
 from apimachinery.meta.errors import ApiError
 
 STDIN: Final = 0
@@ -66,7 +66,7 @@ class ChannelSocket:
     protocol: str = ""
     open: bool = False
     ended: bool = False
-    _refusal: Response | None = None
+    _refusal: TransportResponse | None = None
     _part: bytes = b""
     _socket: Any = field(default_factory=lambda: wsproto.WSConnection(wsproto.ConnectionType.CLIENT))
 
@@ -122,12 +122,14 @@ class ChannelSocket:
                 self.open, self.protocol = True, event.subprotocol or ""
             case RejectConnection():
                 found = {name.decode().lower(): value.decode("latin-1") for name, value in event.headers}
-                self._refusal = Response(event.status_code, found, b"")
+                self._refusal = TransportResponse(event.status_code, found, b"")
                 if not event.has_body:
                     raise error_of(self._refusal)
             case RejectData():
-                before = self._refusal or Response(500, {}, b"")
-                self._refusal = Response(before.code, before.headers, before.body + bytes(event.data))
+                before = self._refusal or TransportResponse(500, {}, b"")
+                self._refusal = TransportResponse(
+                    before.code, before.headers, before.body + bytes(event.data)
+                )
                 if event.body_finished:
                     raise error_of(self._refusal)
             case BytesMessage() | TextMessage():

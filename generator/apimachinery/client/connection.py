@@ -24,9 +24,9 @@ from apimachinery.client.throttle import Limits
 from apimachinery.client.transport import (
     LineStream,
     Request,
-    Response,
     SyncTransport,
     TransportError,
+    TransportResponse,
     Wire,
 )
 from apimachinery.meta.errors import ApiError
@@ -97,7 +97,7 @@ class Connection:
                 except Exception:  # somebody else's hook must not end a list or watch
                     _log.exception("on_unreadable failed")
 
-    def read(self, call: Call[T], response: Response) -> T:
+    def read(self, call: Call[T], response: TransportResponse) -> T:
         """What an answer says; a write is taken note of. Raises the ``ApiError`` of a failure."""
         body = self.accept(response).body
         value = call.decode(body)
@@ -105,7 +105,7 @@ class Connection:
             self._note(call.request, body, value)
         return value
 
-    def accept(self, response: Response) -> Response:
+    def accept(self, response: TransportResponse) -> TransportResponse:
         """An answer that is not a failure; raises the ``ApiError`` of one that is. Warnings are passed on."""
         if "warning" in response.headers:
             self._warn(response.headers["warning"])
@@ -220,7 +220,7 @@ class Client(Connection):
         stream = self._transport.stream(request)
         if stream.code >= 400:
             try:
-                raise error_of(Response(stream.code, stream.headers, stream.read()))
+                raise error_of(TransportResponse(stream.code, stream.headers, stream.read()))
             finally:
                 stream.close()
         if "warning" in stream.headers:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from apimachinery.client.config import ConfigError
-from apimachinery.client.transport import AnswerTooLarge, Response, TransportError
+from apimachinery.client.transport import AnswerTooLarge, TransportError, TransportResponse
 from apimachinery.meta.errors import ApiError, Cause
 
 __all__ = [
@@ -288,7 +288,7 @@ def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def error_of(response: Response) -> ApiError:
+def error_of(response: TransportResponse) -> ApiError:
     """The exception of an answer with a code of 400 or more."""
     header = response.headers.get("retry-after", "")
     retry_after = int(header) if header.isascii() and header.isdigit() and len(header) < 10 else 0

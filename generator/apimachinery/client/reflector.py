@@ -217,7 +217,7 @@ class Pause:
         return min(self.options.longest_wait, longest, doubled) * self._random.uniform(0.5, 1.0)
 
 
-class Plan(Generic[T]):
+class ReflectorPlan(Generic[T]):
     """What both drivers share: options of each request, and what a failure means."""
 
     def __init__(
@@ -315,7 +315,7 @@ class Reflector(Generic[T]):
         options: ReflectorOptions | None = None,
     ) -> None:
         self._client = client
-        self._plan = Plan(target, codec, selection or ListOptions(), options or ReflectorOptions())
+        self._plan = ReflectorPlan(target, codec, selection or ListOptions(), options or ReflectorOptions())
         self._stopped = threading.Event()
         self._stream: LineStream | None = None
         self.synced = threading.Event()

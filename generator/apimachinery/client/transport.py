@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from apimachinery.client.bodies import AnswerTooLarge as AnswerTooLarge
-from apimachinery.client.bodies import Body, Lines
+from apimachinery.client.bodies import Lines, SentBody
 from apimachinery.client.bodies import TransportError as TransportError
 from apimachinery.client.config import Config, ConfigError, Credential
 from apimachinery.client.credentials import CredentialSource
@@ -74,7 +74,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class TransportResponse:
     """A whole answer; header names in lower case, values of repeated ones joined by newlines."""
 
     code: int
@@ -317,12 +317,12 @@ class SyncTransport:
         self._lock = threading.Lock()
         self._closed = False
 
-    def send(self, request: Request) -> Response:
+    def send(self, request: Request) -> TransportResponse:
         """Sends and reads the whole answer. Raises ``TransportError`` and ``ConfigError``."""
         until = None if request.timeout is None else time.monotonic() + request.timeout
         connection, answer = self._exchange(request, until)
         headers = _headers(answer.headers.items())
-        return Response(answer.status, headers, self._finish(connection, answer, request, headers))
+        return TransportResponse(answer.status, headers, self._finish(connection, answer, request, headers))
 
     def stream(self, request: Request) -> LineStream:
         """Sends and gives the answer as it arrives; close it. ``request.timeout`` bounds each silence."""
@@ -546,7 +546,7 @@ class AsyncTransport:
         slots = self._limits.connections
         self._slots = asyncio.Semaphore(slots) if slots else contextlib.nullcontext()
 
-    async def send(self, request: Request) -> Response:
+    async def send(self, request: Request) -> TransportResponse:
         """Sends and reads the whole answer. Raises ``TransportError`` and ``ConfigError``."""
         import asyncio
 
@@ -558,7 +558,7 @@ class AsyncTransport:
         except TimeoutError as error:
             raise _translate(error, request, sent=not waiting) from None
 
-    async def _send(self, request: Request) -> Response:
+    async def _send(self, request: Request) -> TransportResponse:
         answer = await self._exchange(
             request, self._aiohttp.ClientTimeout(total=request.timeout, sock_connect=CONNECT_SECONDS)
         )
@@ -569,7 +569,7 @@ class AsyncTransport:
             raise _translate(error, request, sent=True) from None
         finally:
             answer.close()  # harmless where it ended: its connection is back in the pool
-        return Response(answer.status, headers, body)
+        return TransportResponse(answer.status, headers, body)
 
     async def stream(self, request: Request) -> AsyncLineStream:
         """Sends and gives the answer as it arrives; close it. ``request.timeout`` bounds each silence."""
@@ -780,7 +780,7 @@ def _read_whole(answer: http.client.HTTPResponse, headers: Mapping[str, str], li
     """The rest of an answer, whose connection says how long that may take."""
     if _is_small(answer.length, headers, limit):
         return answer.read()
-    body = Body(headers, limit)
+    body = SentBody(headers, limit)
     while block := answer.read1(LARGE_CHUNK):
         body.take(block)
     if answer.length:
@@ -793,7 +793,7 @@ async def _await_whole(answer: Any, headers: Mapping[str, str], limit: int) -> b
     if _is_small(answer.content_length, headers, limit):
         small: bytes = await answer.read()
         return small
-    body = Body(headers, limit)
+    body = SentBody(headers, limit)
     async for block in answer.content.iter_any():
         body.take(block)
     return body.whole()

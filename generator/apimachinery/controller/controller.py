@@ -53,7 +53,7 @@ from apimachinery.controller.unchanged import applied_already
 from apimachinery.queue.backlog import RateLimiter
 from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
 from apimachinery.queue.observing import Outcome
-from apimachinery.queue.running import Flag, Group
+from apimachinery.queue.running import Flag, RunningGroup
 from apimachinery.queue.work_queue import WorkQueue
 from apimachinery.typed import lossless
 from apimachinery.typed.object import Object
@@ -145,7 +145,7 @@ class Controller(Generic[T]):
         """What a run of it has."""
         self.queue: WorkQueue[Request] = WorkQueue(self._limiter, self._clock)
         self._runtime = runtime
-        self._group = Group()
+        self._group = RunningGroup()
         self._stopped = Flag()
         self._deaf: list[Callable[[], None]] = []
         self._views: dict[object, CacheView[Any]] = {}

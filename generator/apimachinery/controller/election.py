@@ -35,7 +35,7 @@ from apimachinery.meta.printing import printable
 from apimachinery.meta.resources import Resource
 from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
 from apimachinery.queue.observing import Observer
-from apimachinery.queue.running import Flag, Group
+from apimachinery.queue.running import Flag, RunningGroup
 
 LEASES = Resource(
     group="coordination.k8s.io",
@@ -96,7 +96,7 @@ class Elector:
         self._namespace = election.namespace or client.config.namespace
         self._clock = clock
         self._observer = observer if observer is not None else Observer()
-        self._group = Group()
+        self._group = RunningGroup()
         self._leads = False
         self._deadline = float("-inf")
         self._seen: dict[str, Any] | None = None

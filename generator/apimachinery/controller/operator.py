@@ -21,7 +21,7 @@ from apimachinery.controller.written import WrittenObjects
 from apimachinery.meta.resources import Resource
 from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
 from apimachinery.queue.observing import GuardedObserver, Observer
-from apimachinery.queue.running import Flag, Group, on_signals
+from apimachinery.queue.running import Flag, RunningGroup, on_signals
 
 _log = logging.getLogger("kubewright.controller")
 
@@ -89,7 +89,7 @@ class Operator:
         self._lost = False
         self._grace = grace_seconds
         self._sync_seconds = sync_seconds
-        self._group = Group()
+        self._group = RunningGroup()
         self._failure: Exception | None = None
         checks = {"/healthz": self._death, "/livez": self._death, "/readyz": self._trouble}
         self.probes = (

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apimachinery.crd.default_rules import default_faults
-from apimachinery.crd.form import Form, Parts, Schema, TooDeepError, Version, read_form
+from apimachinery.crd.form import CheckedForm, Parts, Schema, TooDeepError, Version, read_form
 from apimachinery.crd.parts import (
     approval_faults,
     bundle_faults,
@@ -25,7 +25,7 @@ from apimachinery.crd.parts import (
 )
 from apimachinery.crd.printed import FIELD_NAMES, keywords_in_order, printed_schema, printed_versions
 from apimachinery.crd.rules import rule_faults
-from apimachinery.crd.schema_rules import Options, has_loose_keys, has_loose_sets, schema_faults
+from apimachinery.crd.schema_rules import SchemaRuleOptions, has_loose_keys, has_loose_sets, schema_faults
 from apimachinery.crd.schema_walk import any_node
 from apimachinery.crd.structural import structural_faults, unreadable
 from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, required
@@ -40,11 +40,11 @@ _ROOT_WITH_STATUS = (
 )  # fmt: skip
 
 
-_STRICT = Options()
+_STRICT = SchemaRuleOptions()
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class EnabledRules:
     """Which rules are on: all for a new CRD; for an update not those that the stored one breaks."""
 
     schema_required: bool = True
@@ -52,7 +52,7 @@ class Rules:
     pruned_defaults: bool = True
     known_reviews: bool = True
     bad_bundle_allowed: bool = True
-    schema: Options = _STRICT
+    schema: SchemaRuleOptions = _STRICT
 
 
 def check_crd(crd: dict[str, Any], old: dict[str, Any] | None = None) -> list[FieldError]:
@@ -69,7 +69,7 @@ def check_crd(crd: dict[str, Any], old: dict[str, Any] | None = None) -> list[Fi
     meta = crd.get("metadata") or {}
     if old is None or old_form is None:
         faults = validate_object_meta(meta, namespaced=False, name_rule=_name_rule(form))
-        faults += _spec_faults(form, Rules(), None)
+        faults += _spec_faults(form, EnabledRules(), None)
     else:
         faults = validate_object_meta_update(meta, old.get("metadata") or {})
         faults += _spec_faults(form, _rules_for_update(old_form, is_established(old)), old_form)
@@ -100,7 +100,7 @@ def is_established(crd: dict[str, Any]) -> bool:
     return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)
 
 
-def _name_rule(form: Form) -> Any:
+def _name_rule(form: CheckedForm) -> Any:
     wanted = f"{form.names.get('plural') or ''}.{form.group}"
 
     def rule(name: str, prefix: bool) -> list[str]:
@@ -110,18 +110,18 @@ def _name_rule(form: Form) -> Any:
     return rule
 
 
-def _rules_for_update(old: Form, established: bool) -> Rules:
+def _rules_for_update(old: CheckedForm, established: bool) -> EnabledRules:
     schemas = old.schemas()
     webhook = (old.conversion or {}).get("webhook") or {}
     reviews = webhook.get("conversionReviewVersions") or []
     bundle = (webhook.get("clientConfig") or {}).get("caBundle")
-    return Rules(
+    return EnabledRules(
         schema_required=_has_schema(old.common) or all(map(_has_schema, old.versions)),
         structural=not any(_is_loose(each) for each in schemas),
         pruned_defaults=not any(_has_unpruned_defaults(each) for each in schemas),
         known_reviews=not reviews or bool({"v1", "v1beta1"} & set(reviews)),
         bad_bundle_allowed=not established or (bool(bundle) and any(bundle_faults(str(bundle), ""))),
-        schema=Options(
+        schema=SchemaRuleOptions(
             valid_types=not any(any_node(each, _has_invalid_type) for each in schemas),
             atomic_sets=not any(any_node(each, has_loose_sets) for each in schemas),
             map_keys=not any(any_node(each, has_loose_keys) for each in schemas),
@@ -147,11 +147,11 @@ def _has_unpruned_defaults(schema: Schema) -> bool:
     return not default_faults(schema, "", pruned=False) and bool(default_faults(schema, ""))
 
 
-def _spec_faults(form: Form, rules: Rules, old: Form | None) -> list[FieldError]:
+def _spec_faults(form: CheckedForm, rules: EnabledRules, old: CheckedForm | None) -> list[FieldError]:
     return list(_each_spec_fault(form, rules, old))
 
 
-def _each_spec_fault(form: Form, rules: Rules, old: Form | None) -> Iterator[FieldError]:
+def _each_spec_fault(form: CheckedForm, rules: EnabledRules, old: CheckedForm | None) -> Iterator[FieldError]:
     yield from _group_faults(form.group)
     yield from choice_faults(form.scope, ("Cluster", "Namespaced"), "spec.scope")
     yield from _missing_schema_faults(form, rules)
@@ -203,7 +203,7 @@ def _group_faults(group: str) -> Iterator[FieldError]:
         yield invalid_value("spec.group", group, "should be a domain with at least one dot")
 
 
-def _missing_schema_faults(form: Form, rules: Rules) -> Iterator[FieldError]:
+def _missing_schema_faults(form: CheckedForm, rules: EnabledRules) -> Iterator[FieldError]:
     if form.common.schema is not None:
         return
     for index, version in enumerate(form.versions):
@@ -215,7 +215,12 @@ def _missing_schema_faults(form: Form, rules: Rules) -> Iterator[FieldError]:
 
 
 def _version_faults(
-    form: Form, version: Version, field: str, rules: Rules, structural: bool, old: Form | None
+    form: CheckedForm,
+    version: Version,
+    field: str,
+    rules: EnabledRules,
+    structural: bool,
+    old: CheckedForm | None,
 ) -> Iterator[FieldError]:
     if faults := dns1035_label_faults(version.name):
         yield invalid_value(f"{field}.name", version.name, ",".join(faults))
@@ -224,7 +229,13 @@ def _version_faults(
 
 
 def _part_faults(
-    form: Form, parts: Parts, field: str, holder: str, rules: Rules, structural: bool, old: Form | None
+    form: CheckedForm,
+    parts: Parts,
+    field: str,
+    holder: str,
+    rules: EnabledRules,
+    structural: bool,
+    old: CheckedForm | None,
 ) -> Iterator[FieldError]:
     """What is at the top or at one version: schema, subresources, columns, selectable fields."""
     if parts.schema is not None:
@@ -250,7 +261,7 @@ def _part_faults(
             yield from selectable_faults(parts.selectable, schema, at, any_number=unchanged)
 
 
-def _has_status(form: Form, parts: Parts) -> bool:
+def _has_status(form: CheckedForm, parts: Parts) -> bool:
     """Is the status subresource on where this schema holds."""
     if isinstance(parts, Version):
         held = (
@@ -263,7 +274,7 @@ def _has_status(form: Form, parts: Parts) -> bool:
     return any((held or {}).get("status") is not None for held in each_held)
 
 
-def _stored(form: Form, parts: Parts, old: Form | None) -> Schema | None:
+def _stored(form: CheckedForm, parts: Parts, old: CheckedForm | None) -> Schema | None:
     """The stored schema of the same version, None where it is another or there is none."""
     if old is None:
         return None
@@ -276,7 +287,7 @@ def _stored(form: Form, parts: Parts, old: Form | None) -> Schema | None:
     return None
 
 
-def _stored_part(parts: Parts, old: Form | None) -> Parts | None:
+def _stored_part(parts: Parts, old: CheckedForm | None) -> Parts | None:
     """The stored top, or the stored version of that name."""
     if old is None:
         return None
@@ -286,7 +297,7 @@ def _stored_part(parts: Parts, old: Form | None) -> Parts | None:
 
 
 def _validation_faults(
-    schema: Schema, field: str, status: bool, rules: Rules, structural: bool, stored: Schema | None
+    schema: Schema, field: str, status: bool, rules: EnabledRules, structural: bool, stored: Schema | None
 ) -> Iterator[FieldError]:
     at = f"{field}.openAPIV3Schema"
     found: list[FieldError] = list(_root_faults(schema, at, status))
@@ -353,7 +364,7 @@ def _stored_faults(stored: list[str] | None, versions: list[Version]) -> Iterato
             yield invalid_value(f"{field}[{index}]", name, detail)
 
 
-def _immutable_faults(form: Form, old: Form, established: bool) -> Iterator[FieldError]:
+def _immutable_faults(form: CheckedForm, old: CheckedForm, established: bool) -> Iterator[FieldError]:
     if established:
         yield from immutable(form.scope, old.scope, "spec.scope")
         yield from immutable(form.names.get("kind") or "", old.names.get("kind") or "", "spec.names.kind")

@@ -17,7 +17,7 @@ from typing import Any
 from apimachinery.crd.rules import default_rule_faults
 from apimachinery.meta.field_errors import FieldError, aggregate, invalid_value
 from apimachinery.schema.metadata import decoding_faults, embedded_fault, prune_embedded, prune_metadata
-from apimachinery.schema.node import MISSING, Node, SchemaReader
+from apimachinery.schema.node import MISSING, SchemaNode, SchemaNodeReader
 from apimachinery.schema.pruning import prune_value
 from apimachinery.schema.validation.embedded import embedded_faults
 from apimachinery.schema.validation.explain import explain
@@ -29,15 +29,15 @@ _TYPE_META = {"apiVersion": "validation/v1", "kind": "Validation"}
 
 def default_faults(schema: dict[str, Any], field: str, *, pruned: bool = True) -> list[FieldError]:
     """The faults of every default in a structural schema; unknown fields count where ``pruned`` says so."""
-    root = replace(SchemaReader(implied_types=False).read(schema), embedded=True)
+    root = replace(SchemaNodeReader(implied_types=False).read(schema), embedded=True)
     return list(_faults(schema, root, field, root, (), False, pruned))
 
 
 def _faults(
     schema: dict[str, Any],
-    node: Node,
+    node: SchemaNode,
     field: str,
-    root: Node,
+    root: SchemaNode,
     steps: tuple[str | int, ...],
     inside_meta: bool,
     pruned: bool,
@@ -60,7 +60,7 @@ def _faults(
         yield from _faults(inner, child, f"{field}.properties[{name}]", root, (*steps, name), inside, pruned)
 
 
-def _value_faults(schema: dict[str, Any], node: Node, field: str, pruned: bool) -> Iterator[FieldError]:
+def _value_faults(schema: dict[str, Any], node: SchemaNode, field: str, pruned: bool) -> Iterator[FieldError]:
     default = deepcopy(node.default)
     undecodable = next(decoding_faults(node, default, field), None)
     if undecodable is None:
@@ -80,7 +80,7 @@ def _value_faults(schema: dict[str, Any], node: Node, field: str, pruned: bool) 
 
 
 def _meta_faults(
-    schema: dict[str, Any], node: Node, field: str, root: Node, steps: tuple[str | int, ...]
+    schema: dict[str, Any], node: SchemaNode, field: str, root: SchemaNode, steps: tuple[str | int, ...]
 ) -> Iterator[FieldError]:
     resource: Any = deepcopy(node.default)
     for step in reversed(steps):

@@ -25,37 +25,37 @@ _ESCAPES = {
 }
 
 
-class PathError(ValueError):
+class FieldPathError(ValueError):
     """A path that is malformed or leads nowhere; its text is what the API server says."""
 
 
 def resolve_field_path(path: str, schema: Schema, *, brackets: bool = True) -> tuple[str, Schema]:
-    """The path as fields are shown (``spec.a[b]``) and the schema it leads to. Raises ``PathError``."""
+    """The path as fields are shown (``spec.a[b]``) and the schema it leads to. Raises ``FieldPathError``."""
     tokens = iter(_tokens(path))
     shown = ""
     for token in tokens:
         if token == "[":
             if not brackets:
-                raise PathError("array notation is not allowed")
+                raise FieldPathError("array notation is not allowed")
             quoted = _next(tokens)
             if len(quoted) < 2 or quoted[0] != "'" or quoted[-1] != "'":
-                raise PathError(f"expected single quoted string but got {quoted}")
+                raise FieldPathError(f"expected single quoted string but got {quoted}")
             name = _unescape(quoted[1:-1])
             shown, schema = _step(shown, schema, name)
             closing = _next(tokens)
             if closing != "]":
-                raise PathError(f"expected ] but got {closing}")
+                raise FieldPathError(f"expected ] but got {closing}")
         elif token == ".":
             shown, schema = _step(shown, schema, _next(tokens))
         else:
-            raise PathError(f"expected [ or . but got: {token}")
+            raise FieldPathError(f"expected [ or . but got: {token}")
     return shown, schema
 
 
 def _next(tokens: object) -> str:
     token = next(tokens, None)  # type: ignore[call-overload]
     if token is None:
-        raise PathError("unexpected end of JSON path")
+        raise FieldPathError("unexpected end of JSON path")
     return str(token)
 
 
@@ -66,7 +66,7 @@ def _step(shown: str, schema: Schema, name: str) -> tuple[str, Schema]:
             return f"{shown}.{name}" if shown else name, properties[name]
     elif isinstance(additional, dict):
         return f"{shown}[{name}]", additional
-    raise PathError("does not refer to a valid field")
+    raise FieldPathError("does not refer to a valid field")
 
 
 def _tokens(path: str) -> list[str]:
@@ -96,7 +96,7 @@ def _unescape(text: str) -> str:
         if char == "\\":
             at += 1
             if at >= len(text) or text[at] not in _ESCAPES:
-                raise PathError("invalid string literal: invalid syntax")
+                raise FieldPathError("invalid string literal: invalid syntax")
             char = _ESCAPES[text[at]]
         out.append(char)
         at += 1

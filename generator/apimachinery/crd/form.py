@@ -106,7 +106,7 @@ class Version(Parts):
 
 
 @dataclass(slots=True)
-class Form:
+class CheckedForm:
     """A CRD's spec as it is checked; ``common`` is what its versions have alike."""
 
     group: str
@@ -129,7 +129,7 @@ class Form:
         return [each.schema for each in held if each.schema is not None]
 
 
-def read_form(crd: dict[str, Any]) -> Form:
+def read_form(crd: dict[str, Any]) -> CheckedForm:
     """Bring a CRD into the form of its checks. Raises ``TooDeepError``."""
     spec = crd.get("spec") or {}
     versions = [_read_version(each) for each in spec.get("versions") or ()]
@@ -139,7 +139,7 @@ def read_form(crd: dict[str, Any]) -> Form:
         _hoist(versions, common, lambda each: each.subresources, _take_subresources)
         _hoist(versions, common, lambda each: each.columns, _take_columns)
         _hoist(versions, common, lambda each: each.selectable, _take_selectable)
-    return Form(
+    return CheckedForm(
         group=spec.get("group") or "",
         scope=spec.get("scope") or "",
         names=spec.get("names") or {},

@@ -28,7 +28,7 @@ _INT32_MAX = 2**31 - 1
 
 
 @dataclass(slots=True)
-class Validation:
+class ObjectValidation:
     """``faults`` refuse the object; ``warnings`` are texts of Warning headers."""
 
     faults: list[FieldError] = field(default_factory=list)
@@ -45,7 +45,7 @@ def validate_custom_resource(
     scale: dict[str, Any] | None = None,
     kind: str = "",
     api_version: str = "",
-) -> Validation:
+) -> ObjectValidation:
     """Validate a create, or with ``old`` an update, of a pruned and defaulted custom resource.
 
     ``kind`` and ``api_version`` are what the URL asks for, empty where the caller has compared them;
@@ -53,20 +53,20 @@ def validate_custom_resource(
     the object.
     """
     if said := list(_type_faults(obj, kind, api_version)):
-        return Validation(said)
+        return ObjectValidation(said)
     meta = obj.get("metadata") or {}
     if old is None:
         faults = validate_object_meta(meta, namespaced=namespaced)
     else:
         old_meta = old.get("metadata") or {}
         faults = repeated_update_faults(meta, old_meta, 0, 1, False, namespaced=namespaced)
-    found = Validation(faults)
+    found = ObjectValidation(faults)
     check_values(found, obj, old, schema, rules=rules, scale=scale)
     return found
 
 
 def check_values(
-    found: Validation,
+    found: ObjectValidation,
     obj: dict[str, Any],
     old: dict[str, Any] | None,
     schema: CustomSchema,
@@ -106,7 +106,7 @@ def _type_faults(obj: dict[str, Any], kind: str, api_version: str) -> Iterator[F
 
 
 def _run_rules(
-    found: Validation, rules: CompiledRules, obj: dict[str, Any], old: dict[str, Any] | None
+    found: ObjectValidation, rules: CompiledRules, obj: dict[str, Any], old: dict[str, Any] | None
 ) -> None:
     if any(fault.reason in _BLOCKING for fault in found.faults):
         found.faults.append(invalid_value(ROOT, None, NOT_CHECKED))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from apimachinery.crd.field_path import PathError, resolve_field_path
+from apimachinery.crd.field_path import FieldPathError, resolve_field_path
 from apimachinery.crd.form import Schema
 from apimachinery.meta.field_errors import (
     FieldError,
@@ -131,7 +131,7 @@ def selectable_faults(
             continue
         try:
             resolved, found = resolve_field_path(path, schema, brackets=False)
-        except PathError as error:
+        except FieldPathError as error:
             yield invalid_value(at, path, f"is an invalid path: {error}")
             continue
         if resolved == "metadata" or resolved.startswith(("metadata.", "metadata[")):

@@ -22,7 +22,7 @@ _NOT_SUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SchemaRuleOptions:
     """Which rules are on. Those that a stored CRD breaks are off for its update."""
 
     valid_types: bool = True
@@ -32,12 +32,14 @@ class Options:
     inside_meta: bool = False
 
 
-def schema_faults(schema: Schema, field: str, options: Options) -> list[FieldError]:
+def schema_faults(schema: Schema, field: str, options: SchemaRuleOptions) -> list[FieldError]:
     """The faults of a version's schema, its root at ``field``."""
     return list(_faults(schema, field, options, is_root=True))
 
 
-def _faults(schema: Schema, field: str, options: Options, *, is_root: bool = False) -> Iterator[FieldError]:
+def _faults(
+    schema: Schema, field: str, options: SchemaRuleOptions, *, is_root: bool = False
+) -> Iterator[FieldError]:
     yield from _keyword_faults(schema, field, options)
     yield from _additional_faults(schema, field, options)
     embeds = is_root or "x-kubernetes-embedded-resource" in schema
@@ -66,7 +68,7 @@ def _faults(schema: Schema, field: str, options: Options, *, is_root: bool = Fal
     yield from _extension_faults(schema, field, options)
 
 
-def _keyword_faults(schema: Schema, field: str, options: Options) -> Iterator[FieldError]:
+def _keyword_faults(schema: Schema, field: str, options: SchemaRuleOptions) -> Iterator[FieldError]:
     kind = schema.get("type", "")
     if options.valid_types and kind and kind not in _TYPES:
         yield not_supported(f"{field}.type", kind, _TYPES)
@@ -86,7 +88,7 @@ def _keyword_faults(schema: Schema, field: str, options: Options) -> Iterator[Fi
         yield forbidden(f"{field}.uniqueItems", detail)
 
 
-def _additional_faults(schema: Schema, field: str, options: Options) -> Iterator[FieldError]:
+def _additional_faults(schema: Schema, field: str, options: SchemaRuleOptions) -> Iterator[FieldError]:
     additional = schema.get("additionalProperties")
     if additional is None:
         return
@@ -102,7 +104,7 @@ def _additional_faults(schema: Schema, field: str, options: Options) -> Iterator
         yield from _faults(additional, f"{field}.additionalProperties", inner)
 
 
-def _extension_faults(schema: Schema, field: str, options: Options) -> Iterator[FieldError]:
+def _extension_faults(schema: Schema, field: str, options: SchemaRuleOptions) -> Iterator[FieldError]:
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
         yield invalid_value(
             f"{field}.x-kubernetes-preserve-unknown-fields", False, "must be true or undefined"

@@ -17,7 +17,7 @@ import logging
 import socket
 import ssl
 
-from apimachinery.http.protocol import Connection, Connections
+from apimachinery.http.protocol import Connections, HttpConnection
 from apimachinery.http.tls import HANDSHAKE_SECONDS
 
 log = logging.getLogger("kubewright.server")
@@ -91,7 +91,7 @@ class TlsListener:
             task.add_done_callback(self._handshakes.discard)
 
     async def _shake(self, accepted: socket.socket) -> None:
-        connection = Connection(self._connections, self._weight)
+        connection = HttpConnection(self._connections, self._weight)
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: connection,

@@ -55,7 +55,7 @@ from apimachinery.http.queries import unescaped
 from apimachinery.http.reading import Reading
 from apimachinery.http.sending import JOIN_BYTES, Pace, Sender
 from apimachinery.http.tls import peer_chain
-from apimachinery.http.tunnel import GONE_SECONDS, RESERVED_BYTES, Tunnel
+from apimachinery.http.tunnel import GONE_SECONDS, RESERVED_BYTES, SocketTunnel
 from apimachinery.http.workers import TURN_SECONDS, begin_request
 
 log = logging.getLogger("kubewright.server")
@@ -119,7 +119,7 @@ class ConnectionLimits:
     stall_seconds: float = 30.0
 
 
-class State(Enum):
+class ConnectionState(Enum):
     """See the module's text."""
 
     IDLE = "idle"
@@ -153,14 +153,14 @@ class Connections:
         self.limits = limits or ConnectionLimits()
         self.governor = governor or Governor()
         self.governor.bodies.limit = self.limits.buffered_bytes
-        self.open: set[Connection] = set()
+        self.open: set[HttpConnection] = set()
         self.pace = Pace()
         self.reading = Reading()
         self.ending = False
 
-    def __call__(self) -> Connection:
+    def __call__(self) -> HttpConnection:
         """A connection for a socket that was accepted."""
-        return Connection(self)
+        return HttpConnection(self)
 
     def sweep(self) -> None:
         """Ends what takes too long."""
@@ -189,7 +189,7 @@ class Connections:
             await asyncio.sleep(0.01)
 
 
-class Connection(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """One client's socket. ``weight`` is what of it is counted already."""
 
     def __init__(self, connections: Connections, weight: int = 0) -> None:
@@ -198,7 +198,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport = cast(asyncio.Transport, None)
         self._sender: Sender = cast(Sender, None)
         self._parser: Any = None
-        self._state = State.IDLE
+        self._state = ConnectionState.IDLE
         self._since = 0.0
         self._waiting: deque[_Pending] = deque()
         self._task: asyncio.Task[None] | None = None
@@ -213,7 +213,7 @@ class Connection(asyncio.Protocol):
         self._secure = False
         self._continue_due = False
         self._offer: bytearray | None = None
-        self._tunnel: Tunnel | None = None
+        self._tunnel: SocketTunnel | None = None
         self._reserved = 0
         self._begin_message()
 
@@ -294,13 +294,13 @@ class Connection(asyncio.Protocol):
             if len(self._offer) > HEAD_BYTES or not self._takes_head(len(data)):
                 self._transport.abort()
             return
-        if self._state is State.LINGERING:
+        if self._state is ConnectionState.LINGERING:
             self._lingered += len(data)
             if self._lingered > LINGER_BYTES:
                 self._transport.close()
             return
-        if self._state is State.IDLE:
-            self._state, self._since = State.READING, time.monotonic()
+        if self._state is ConnectionState.IDLE:
+            self._state, self._since = ConnectionState.READING, time.monotonic()
             if data[:4] not in USUAL_METHODS:
                 data = readable(data)
         self._piece = len(data)  # which may begin a message, whose count begins after it
@@ -331,7 +331,11 @@ class Connection(asyncio.Protocol):
             else:
                 self._parser.feed_data(data)
             parsed = len(data) - len(self._unread)
-            if not self._head_done and self._state is not State.LINGERING and not self._takes_head(parsed):
+            if (
+                not self._head_done
+                and self._state is not ConnectionState.LINGERING
+                and not self._takes_head(parsed)
+            ):
                 self._crowded = True
                 self._refuse(429, "")
         except httptools.HttpParserUpgrade as offer:
@@ -399,7 +403,7 @@ class Connection(asyncio.Protocol):
         head = "\r\n".join([first, *lines, *filter(None, (close,)), "", ""])
         self._parser = httptools.HttpRequestParser(self)
         self.data_received(head.encode("latin-1"))
-        if rest and self._state is not State.LINGERING:
+        if rest and self._state is not ConnectionState.LINGERING:
             self.data_received(rest)
 
     def _unreserve(self) -> None:
@@ -416,7 +420,7 @@ class Connection(asyncio.Protocol):
         if self._tunnel is not None:
             self._tunnel.feed_eof()
             return True
-        return self._state is State.HANDLING and not self._sender.streaming
+        return self._state is ConnectionState.HANDLING and not self._sender.streaming
 
     def pause_writing(self) -> None:
         """The socket takes no more for now."""
@@ -617,7 +621,7 @@ class Connection(asyncio.Protocol):
 
     def _next(self) -> None:
         pending = self._waiting.popleft()
-        self._state, self._since = State.HANDLING, time.monotonic()
+        self._state, self._since = ConnectionState.HANDLING, time.monotonic()
         self._task = asyncio.get_running_loop().create_task(self._handle(pending))
 
     async def _handle(self, pending: _Pending) -> None:
@@ -671,21 +675,21 @@ class Connection(asyncio.Protocol):
         elif self._offer is not None:
             offer, self._offer = self._offer, None
             self._unreserve()
-            self._state, self._since = State.IDLE, time.monotonic()
+            self._state, self._since = ConnectionState.IDLE, time.monotonic()
             self._parser = httptools.HttpRequestParser(self)
             if offer:
                 self.data_received(bytes(offer))
         else:
-            self._state, self._since = State.IDLE, time.monotonic()
+            self._state, self._since = ConnectionState.IDLE, time.monotonic()
             if self._continue_due:
                 self._continue_due = False
-                self._state = State.READING
+                self._state = ConnectionState.READING
                 self._transport.write(CONTINUE)
 
     async def _hand_over(self, response: UpgradeResponse) -> None:
         """Lets somebody else speak on the connection, until they are done."""
         account = self._connections.governor.tunneled
-        tunnel = self._tunnel = Tunnel(self._transport, lambda: self._sender.drained, account)
+        tunnel = self._tunnel = SocketTunnel(self._transport, lambda: self._sender.drained, account)
         if self._offer:
             tunnel.feed(bytes(self._offer))
         self._offer = None
@@ -715,17 +719,17 @@ class Connection(asyncio.Protocol):
             return
         took = now - self._since
         match self._state:
-            case State.IDLE if took > idle_seconds:
+            case ConnectionState.IDLE if took > idle_seconds:
                 self._transport.close()
-            case State.READING if took > self._limits.request_seconds:
+            case ConnectionState.READING if took > self._limits.request_seconds:
                 self._refuse(408, "408 Request Timeout")
-            case State.HANDLING if took > self._limits.request_seconds and not self._is_open_ended:
+            case ConnectionState.HANDLING if took > self._limits.request_seconds and not self._is_open_ended:
                 if self._task is not None and not self._timed_out:
                     self._timed_out = True
                     self._task.cancel()
                 elif took > 2 * self._limits.request_seconds:
                     self._transport.abort()
-            case State.LINGERING if took > LINGER_SECONDS:
+            case ConnectionState.LINGERING if took > LINGER_SECONDS:
                 self._transport.close()
 
     @property
@@ -736,18 +740,18 @@ class Connection(asyncio.Protocol):
     @property
     def busy(self) -> bool:
         """Whether a request is under way."""
-        return self._state is State.HANDLING
+        return self._state is ConnectionState.HANDLING
 
     def end(self, force: bool) -> None:
         """Closes where nothing is under way, or in any case."""
         now = time.monotonic()
-        half_sent = self._state is State.READING and now - self._since > HALF_SENT_SECONDS
+        half_sent = self._state is ConnectionState.READING and now - self._since > HALF_SENT_SECONDS
         stuck = self._sender.is_stuck(now, min(self._limits.stall_seconds, ENDING_STALL_SECONDS))
         if self._transport.is_closing() and not self._transport.get_write_buffer_size():
             self._closed_at = self._closed_at or now
         if force or stuck or (self._closed_at and now - self._closed_at > CLOSING_SECONDS):
             self._transport.abort()
-        elif half_sent or self._state is State.IDLE:
+        elif half_sent or self._state is ConnectionState.IDLE:
             self._transport.close()
 
     def _refuse(self, status: int, text: str) -> None:
@@ -774,7 +778,7 @@ class Connection(asyncio.Protocol):
             task.add_done_callback(lambda _: self._transport.close())
 
     def _linger(self) -> None:
-        self._state, self._since = State.LINGERING, time.monotonic()
+        self._state, self._since = ConnectionState.LINGERING, time.monotonic()
         self._transport.resume_reading()
         if self._transport.can_write_eof():
             self._transport.write_eof()

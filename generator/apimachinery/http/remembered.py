@@ -57,7 +57,7 @@ class Remembered(Generic[Key, Value]):
         self.weight = 0
 
 
-class Together(Generic[Value]):
+class SharedQuestions(Generic[Value]):
     """Questions that several ask at the same time: one is asked, and all are given its answer."""
 
     def __init__(self) -> None:

@@ -28,7 +28,7 @@ GONE_SECONDS, PATIENCE_SECONDS = 30.0, 600.0
 SHARE = 8
 
 
-class Tunnel:
+class SocketTunnel:
     """A connection that was handed over. ``drained`` is what the transport's fullness waits for."""
 
     def __init__(

@@ -31,10 +31,10 @@ from apimachinery.merge.managed_fields import (
     is_reset,
     same_but_times,
 )
-from apimachinery.merge.managed_fields import Entry as OwnedFields
+from apimachinery.merge.managed_fields import ManagedEntry as OwnedFields
 from apimachinery.merge.schema import JsonObject
 from apimachinery.merge.typed import MergeType, Misfit
-from apimachinery.merge.updater import Converter, OneVersion, OwnedByOthers, Updater
+from apimachinery.merge.updater import OneVersion, OwnedByOthers, Updater, VersionConverter
 from apimachinery.merge.value import json_form, same
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
@@ -84,7 +84,7 @@ class FieldOwnership:
         kind: str,
         type: MergeType,
         subresource: str = "",
-        converter: Converter | None = None,
+        converter: VersionConverter | None = None,
         ignored: Mapping[str, FieldSet] | None = None,
         empty: JsonObject | None = None,
         keeps_empty: bool = True,

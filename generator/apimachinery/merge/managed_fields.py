@@ -40,7 +40,7 @@ class Owner(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ManagedEntry:
     """What one owner owns, at which apiVersion, and since when (None for an apply that changed nothing)."""
 
     api_version: str
@@ -48,7 +48,7 @@ class Entry:
     time: str | None = None
 
 
-Managed = dict[Owner, Entry]
+Managed = dict[Owner, ManagedEntry]
 
 
 class EntryError(ValueError):
@@ -91,7 +91,7 @@ def decode(entries: Any) -> Managed:
             version if operation == UPDATE else "",
             str(entry.get("subresource", "")),
         )
-        out[owner] = Entry(version, fields, entry.get("time"))
+        out[owner] = ManagedEntry(version, fields, entry.get("time"))
     return out
 
 
@@ -146,7 +146,7 @@ def cap_updates(managed: Managed, limit: int = MAX_UPDATE_OWNERS) -> Managed:
         else:
             joined = managed[bucket].fields
         managed.pop(owner)
-        managed[bucket] = Entry(entry.api_version, union(entry.fields, joined), entry.time)
+        managed[bucket] = ManagedEntry(entry.api_version, union(entry.fields, joined), entry.time)
         excess -= 1
     return managed
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from apimachinery.merge.field_set import difference, from_paths, has
-from apimachinery.merge.managed_fields import Entry, Managed, decode, encode
+from apimachinery.merge.managed_fields import Managed, ManagedEntry, decode, encode
 from apimachinery.merge.schema import JsonObject
 
 SCALE_VERSION: Final = "autoscaling/v1"
@@ -25,7 +25,7 @@ def to_scale(entries: Any, replicas_paths: Mapping[str, Sequence[str]]) -> list[
     for owner, entry in decode(entries).items():
         path = replicas_paths.get(entry.api_version)
         if path and has(entry.fields, _elements(path)):
-            out[owner] = Entry(SCALE_VERSION, from_paths([_REPLICAS]), entry.time)
+            out[owner] = ManagedEntry(SCALE_VERSION, from_paths([_REPLICAS]), entry.time)
     return encode(out)
 
 
@@ -50,11 +50,11 @@ def to_parent(
             out[owner] = entry
             del scale[owner]
         elif left := difference(entry.fields, from_paths([_elements(path)])):
-            out[owner] = Entry(entry.api_version, left, entry.time)
+            out[owner] = ManagedEntry(entry.api_version, left, entry.time)
     for owner, entry in scale.items():
         if has(entry.fields, _REPLICAS):
             time = parent[owner].time if owner in parent else None
-            out[owner] = Entry(api_version, from_paths([_elements(replicas_paths[api_version])]), time)
+            out[owner] = ManagedEntry(api_version, from_paths([_elements(replicas_paths[api_version])]), time)
     return encode(out)
 
 

@@ -47,7 +47,7 @@ class Delta(NamedTuple):
     removed: Node
 
 
-class Entry(NamedTuple):
+class ListEntry(NamedTuple):
     """A field of a struct, ready for walking. ``leaf`` holds the Python types of a scalar value here."""
 
     element: str
@@ -203,7 +203,7 @@ class StructType(MergeType):
 
     def __init__(self) -> None:
         super().__init__()
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, ListEntry] = {}
         self.rest: MergeType | None = None
         self.free = False
         """Whether this is a map of which the schema says nothing: reconciling passes it by."""
@@ -212,14 +212,14 @@ class StructType(MergeType):
         own = [entry.type for entry in self.entries.values()]
         return own if self.rest is None else [*own, self.rest]
 
-    def entry(self, key: str) -> Entry:
+    def entry(self, key: str) -> ListEntry:
         """How to walk the value at ``key``. Raises ``Misfit`` where no such field is declared."""
         found = self.entries.get(key)
         if found is None:
             rest = self.rest
             if rest is None:
                 raise Misfit
-            return Entry(f"f:{key}", rest.leaf, rest.exact, rest)
+            return ListEntry(f"f:{key}", rest.leaf, rest.exact, rest)
         return found
 
     def owned(self, value: Any, strict: bool = True) -> Node:

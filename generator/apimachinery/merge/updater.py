@@ -19,12 +19,12 @@ from apimachinery.merge.field_set import (
     recursive_difference,
     union,
 )
-from apimachinery.merge.managed_fields import Entry, Managed, Owner
+from apimachinery.merge.managed_fields import Managed, ManagedEntry, Owner
 from apimachinery.merge.schema import JsonObject
 from apimachinery.merge.typed import Delta, MergeType, compare_objects
 
 
-class Converter(Protocol):
+class VersionConverter(Protocol):
     """The other versions of a resource, for owners that write through them."""
 
     def type_of(self, api_version: str) -> MergeType:
@@ -68,7 +68,7 @@ class Updater:
     """
 
     def __init__(
-        self, converter: Converter, ignored: Mapping[str, FieldSet], *, keeps_empty: bool = True
+        self, converter: VersionConverter, ignored: Mapping[str, FieldSet], *, keeps_empty: bool = True
     ) -> None:
         self._converter = converter
         self._ignored = ignored
@@ -100,7 +100,7 @@ class Updater:
         merged: JsonObject = self._converter.type_of(api_version).merge(live, applied)
         last = managed.get(owner)
         fields = self._without_ignored(fields, api_version)
-        managed[owner] = Entry(api_version, fields, last.time if last else None)
+        managed[owner] = ManagedEntry(api_version, fields, last.time if last else None)
         if last is not None and last.fields:
             merged = self._prune(merged, managed, owner, last)
         managed, _ = self._give_way(live, merged, api_version, managed, owner, force=force)
@@ -120,7 +120,9 @@ class Updater:
             except UnknownVersion:
                 continue
             fields = type_.reconcile(entry.fields) if entry.fields else entry.fields
-            out[owner] = entry if fields is entry.fields else Entry(entry.api_version, fields, entry.time)
+            out[owner] = (
+                entry if fields is entry.fields else ManagedEntry(entry.api_version, fields, entry.time)
+            )
         return out
 
     def _give_way(
@@ -162,7 +164,7 @@ class Updater:
                 entry = out[other]
                 left = difference(entry.fields, fields)
                 if left is not entry.fields:
-                    out[other] = Entry(entry.api_version, left, entry.time)
+                    out[other] = ManagedEntry(entry.api_version, left, entry.time)
         return {other: entry for other, entry in out.items() if entry.fields}, own
 
     def _compared(self, live: JsonObject, new: JsonObject, api_version: str) -> Delta:
@@ -183,7 +185,7 @@ class Updater:
             return None
         return self._compared(before, after, api_version)
 
-    def _prune(self, merged: JsonObject, managed: Managed, owner: Owner, last: Entry) -> JsonObject:
+    def _prune(self, merged: JsonObject, managed: Managed, owner: Owner, last: ManagedEntry) -> JsonObject:
         """``merged`` without what ``owner`` gave up: fields that it owned last time and nobody owns now.
 
         ``managed`` holds the owner's new entry. What is above an owned field stays; what nobody owns

@@ -6,7 +6,7 @@ A path that names what is not there finds nothing. Filters compare a path below 
 whether it is there.
 
 A path is followed only as far as somebody takes what it leads to, and each value that is looked at is paid for from a
-``Budget``: ``..a`` in many columns goes through all of an object for each. kube-apiserver has no such bound.
+``SearchBudget``: ``..a`` in many columns goes through all of an object for each. kube-apiserver has no such bound.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class PathTooCostly(Exception):
     """The budget is spent."""
 
 
-class Budget:
+class SearchBudget:
     """How many values may still be looked at."""
 
     __slots__ = ("left",)
@@ -61,7 +61,7 @@ class Budget:
                 rest.extend(value)
 
 
-Step = Callable[[Iterable[Any], Budget], Iterator[Any]]
+Step = Callable[[Iterable[Any], SearchBudget], Iterator[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class JsonPath:
 
     steps: tuple[Step, ...]
 
-    def each(self, value: Any, budget: Budget) -> Iterator[Any]:
+    def each(self, value: Any, budget: SearchBudget) -> Iterator[Any]:
         """The values that the path leads to, in order, as they are asked for. Raises PathTooCostly."""
         found: Iterable[Any] = (value,)
         for step in self.steps:
@@ -79,7 +79,7 @@ class JsonPath:
 
     def find(self, value: Any) -> list[Any]:
         """All values that the path leads to. Raises PathTooCostly."""
-        return list(self.each(value, Budget()))
+        return list(self.each(value, SearchBudget()))
 
 
 _NAME = re.compile(r"(?:\\.|[^.\[\]\\\s{}()'\"?@=<>!&|])+")
@@ -178,7 +178,7 @@ def _closing(text: str, place: int) -> int:
 
 
 def _key(name: str) -> Step:
-    def step(values: Iterable[Any], budget: Budget) -> Iterator[Any]:
+    def step(values: Iterable[Any], budget: SearchBudget) -> Iterator[Any]:
         for value in values:
             budget.spend(1)
             if isinstance(value, dict) and name in value:
@@ -188,7 +188,7 @@ def _key(name: str) -> Step:
 
 
 def _index(index: int) -> Step:
-    def step(values: Iterable[Any], budget: Budget) -> Iterator[Any]:
+    def step(values: Iterable[Any], budget: SearchBudget) -> Iterator[Any]:
         for value in values:
             budget.spend(1)
             if isinstance(value, list) and -len(value) <= index < len(value):
@@ -198,7 +198,7 @@ def _index(index: int) -> Step:
 
 
 def _slice(part: slice) -> Step:
-    def step(values: Iterable[Any], budget: Budget) -> Iterator[Any]:
+    def step(values: Iterable[Any], budget: SearchBudget) -> Iterator[Any]:
         for value in values:
             budget.spend(1)
             if isinstance(value, list):
@@ -209,7 +209,7 @@ def _slice(part: slice) -> Step:
     return step
 
 
-def _each(values: Iterable[Any], budget: Budget) -> Iterator[Any]:
+def _each(values: Iterable[Any], budget: SearchBudget) -> Iterator[Any]:
     for value in values:
         budget.spend(1)
         for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
@@ -217,7 +217,7 @@ def _each(values: Iterable[Any], budget: Budget) -> Iterator[Any]:
             yield item
 
 
-def _descend(values: Iterable[Any], budget: Budget) -> Iterator[Any]:
+def _descend(values: Iterable[Any], budget: SearchBudget) -> Iterator[Any]:
     for value in values:
         rest = [value]
         while rest:
@@ -239,7 +239,7 @@ def _filter(text: str) -> Step:
         return _chosen(lambda item, budget: any(True for _ in left.each(item, budget)))
     compare, right = _COMPARE[match["operator"]], _literal(match["right"])
 
-    def holds(item: Any, budget: Budget) -> bool:
+    def holds(item: Any, budget: SearchBudget) -> bool:
         for found in left.each(item, budget):
             if isinstance(found, dict | list):
                 return False
@@ -252,8 +252,8 @@ def _filter(text: str) -> Step:
     return _chosen(holds)
 
 
-def _chosen(holds: Callable[[Any, Budget], bool]) -> Step:
-    def step(values: Iterable[Any], budget: Budget) -> Iterator[Any]:
+def _chosen(holds: Callable[[Any, SearchBudget], bool]) -> Step:
+    def step(values: Iterable[Any], budget: SearchBudget) -> Iterator[Any]:
         return (item for item in _each(values, budget) if holds(item, budget))
 
     return step

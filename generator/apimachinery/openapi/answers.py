@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from apimachinery.client.transport import Response
+from apimachinery.client.transport import TransportResponse
 from apimachinery.openapi.encoding import is_json
 from apimachinery.openapi.errors import HttpError, UnreadableAnswerError
 from apimachinery.openapi.operation import Operation
@@ -16,7 +16,7 @@ from apimachinery.openapi.operation import Operation
 T = TypeVar("T")
 
 
-def read_answer(operation: Operation[T], response: Response) -> T:
+def read_answer(operation: Operation[T], response: TransportResponse) -> T:
     """What a call gives: the body of a success, ``None`` where there is none. Raises ``HttpError`` for any other
     answer, ``UnreadableAnswerError`` for a body that does not fit its type."""
     said = f"{operation.method} {operation.path}"

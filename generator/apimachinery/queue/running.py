@@ -56,7 +56,7 @@ class Flag:
         return self._event.wait(seconds)
 
 
-class Group:
+class RunningGroup:
     """Things that run at the same time."""
 
     def __init__(self) -> None:

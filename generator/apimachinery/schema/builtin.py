@@ -9,7 +9,7 @@ from typing import Any
 
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.schema.decoding import Decoder, Names
-from apimachinery.schema.node import Node, Schema, SchemaReader
+from apimachinery.schema.node import Schema, SchemaNode, SchemaNodeReader
 from apimachinery.schema.restoring import restore, restored
 
 
@@ -22,7 +22,7 @@ def compile_builtin(
 
     Raises ``KeyError`` for a name that is not defined.
     """
-    reader = SchemaReader(definitions)
+    reader = SchemaNodeReader(definitions)
     package = name.rpartition(".")[0]
     inner = f"{package}.JSONSchemaProps"
     schema_node = reader.definition(inner) if inner in definitions else None
@@ -32,7 +32,9 @@ def compile_builtin(
 class BuiltinSchema:
     """The behaviour of a built-in kind. Its values' own rules are not a schema's: they are generated code."""
 
-    def __init__(self, node: Node, schema_node: Node | None, names: Callable[[], Names] | None = None):
+    def __init__(
+        self, node: SchemaNode, schema_node: SchemaNode | None, names: Callable[[], Names] | None = None
+    ):
         self.node = node
         self._decoder = Decoder(node, schema_node, names) if names else Decoder(node, schema_node)
 
@@ -77,7 +79,7 @@ class BuiltinSchema:
 
 
 def _find_binary(
-    node: Node, path: tuple[str, ...], above: frozenset[int], found: list[tuple[str, ...]]
+    node: SchemaNode, path: tuple[str, ...], above: frozenset[int], found: list[tuple[str, ...]]
 ) -> None:
     if id(node) in above:
         return
@@ -87,5 +89,5 @@ def _find_binary(
     for name, child in node.properties.items():
         _find_binary(child, (*path, name), above, found)
     for inner in (node.additional, node.items):
-        if isinstance(inner, Node):
+        if isinstance(inner, SchemaNode):
             _find_binary(inner, (*path, "*"), above, found)

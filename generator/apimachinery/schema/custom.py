@@ -12,14 +12,14 @@ from typing import Any
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.schema.defaulting import begin_defaults, compile_defaulter
 from apimachinery.schema.metadata import embedded_fault, metadata_fault, prune_embedded, prune_metadata
-from apimachinery.schema.node import Node, Schema, SchemaReader
+from apimachinery.schema.node import Schema, SchemaNode, SchemaNodeReader
 from apimachinery.schema.pruning import compile_known, prune_value
-from apimachinery.schema.validation.check import Checker
+from apimachinery.schema.validation.check import SchemaChecker
 from apimachinery.schema.validation.embedded import embedded_faults, has_embedded
 from apimachinery.schema.validation.explain import explain
 from apimachinery.schema.validation.faults import field_errors
 from apimachinery.schema.validation.lists import list_faults
-from apimachinery.schema.validation.ratcheting import Correlation
+from apimachinery.schema.validation.ratcheting import OldAndNew
 
 
 def compile_custom(schema: Schema) -> CustomSchema:
@@ -27,18 +27,18 @@ def compile_custom(schema: Schema) -> CustomSchema:
 
     Raises ``ValueError`` for a schema that nests too deep.
     """
-    return CustomSchema(SchemaReader().read(schema))
+    return CustomSchema(SchemaNodeReader().read(schema))
 
 
 class CustomSchema:
     """The behaviour of a custom resource: structural schema at the root, object metadata next to it."""
 
-    def __init__(self, node: Node):
+    def __init__(self, node: SchemaNode):
         self.node = node
         self._fill = compile_defaulter(node)
         self._known = compile_known(node, is_resource=True)
-        self._valid = Checker().check(node)
-        self._settled = Checker(settle=True).check(node, is_resource=True)
+        self._valid = SchemaChecker().check(node)
+        self._settled = SchemaChecker(settle=True).check(node, is_resource=True)
         self._embeds = has_embedded(node)
 
     def default(self, value: Any) -> None:
@@ -107,7 +107,7 @@ class CustomSchema:
 
     def schema_faults(self, value: Any, old: Any = None) -> list[FieldError]:
         """The faults against the schema alone."""
-        correlation = Correlation(self.node, value, old) if old is not None else None
+        correlation = OldAndNew(self.node, value, old) if old is not None else None
         return field_errors(explain(self.node, value, "", correlation).faults)
 
     def status_faults(self, value: dict[str, Any], old: Any = None) -> list[FieldError]:
@@ -117,7 +117,7 @@ class CustomSchema:
             return []
         status = value["status"]
         of_status = old.get("status") if old is not None else None
-        correlation = Correlation(node, status, of_status) if of_status is not None else None
+        correlation = OldAndNew(node, status, of_status) if of_status is not None else None
         return field_errors(explain(node, status, "", correlation).faults, "status")
 
     def embedded_faults(self, value: Any) -> list[FieldError]:

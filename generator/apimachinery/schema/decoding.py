@@ -18,7 +18,7 @@ from typing import Any
 from apimachinery.meta.printing import go_float
 from apimachinery.meta.quantity import QUANTITY, parse_quantity
 from apimachinery.meta.times import FORMS, MICROS_LAYOUT, SECONDS_LAYOUT, parse_fault
-from apimachinery.schema.node import Node
+from apimachinery.schema.node import SchemaNode
 from apimachinery.schema.numbers import fits_range
 
 Fits = Callable[[Any], bool]
@@ -85,7 +85,10 @@ class Decoder:
     """The typed decoding of one definition. ``names`` are asked for with the first fault."""
 
     def __init__(
-        self, node: Node, schema_node: Node | None = None, names: Callable[[], Names] = lambda: _META_NAMES
+        self,
+        node: SchemaNode,
+        schema_node: SchemaNode | None = None,
+        names: Callable[[], Names] = lambda: _META_NAMES,
     ):
         self._node = node
         self._names = names
@@ -123,7 +126,7 @@ class Decoder:
         self._unknown(self._node, value, path, paths, drop)
         return paths
 
-    def _unknown(self, node: Node, value: Any, path: str, paths: list[str] | None, drop: bool) -> None:
+    def _unknown(self, node: SchemaNode, value: Any, path: str, paths: list[str] | None, drop: bool) -> None:
         if node.go_type in _FREE:
             return
         if node.go_type in _INNER_SCHEMA:
@@ -132,11 +135,13 @@ class Decoder:
                     self._unknown(self._schema_node, each, path, None, drop)
             return
         if isinstance(value, dict):
-            closed = isinstance(node.additional, Node)
+            closed = isinstance(node.additional, SchemaNode)
             strangers = []
             for name, each in value.items():
                 inner = f"{path}.{name}" if path else name
-                child = node.additional if isinstance(node.additional, Node) else node.properties.get(name)
+                child = (
+                    node.additional if isinstance(node.additional, SchemaNode) else node.properties.get(name)
+                )
                 if child is not None:
                     self._unknown(child, each, inner, paths, drop)
                 elif not closed:
@@ -150,7 +155,7 @@ class Decoder:
             for index, each in enumerate(value):
                 self._unknown(node.items, each, f"{path}[{index}]", paths, drop)
 
-    def _decode(self, node: Node, value: Any, place: _Place, faults: list[str]) -> None:
+    def _decode(self, node: SchemaNode, value: Any, place: _Place, faults: list[str]) -> None:
         if value is None or node.go_type in _FREE:
             return
         if node.go_type in _INNER_SCHEMA:
@@ -161,7 +166,7 @@ class Decoder:
             _decode_quantity(value)
         elif node.int_or_string:
             _decode_int_or_string(value, place)
-        elif isinstance(node.additional, Node):
+        elif isinstance(node.additional, SchemaNode):
             if not isinstance(value, dict):
                 faults.append(_mismatch(value, place, place.type_name or go_type(node), form="map"))
                 return
@@ -187,7 +192,7 @@ class Decoder:
         elif node.types:
             _decode_scalar(node, value, place, faults)
 
-    def _decode_schema(self, node: Node, value: Any, place: _Place) -> None:
+    def _decode_schema(self, node: SchemaNode, value: Any, place: _Place) -> None:
         schema = self._schema_node
         if schema is None:
             return
@@ -207,9 +212,9 @@ class Decoder:
             raise DecodeError(_STRUCT.sub(f"\\g<1>{place.struct}.", faults[0], count=1))
 
 
-def go_type(node: Node) -> str:
+def go_type(node: SchemaNode) -> str:
     """The Go type of a node as errors name it."""
-    if isinstance(node.additional, Node):
+    if isinstance(node.additional, SchemaNode):
         if node.additional.go_type == "Quantity":
             return "v1.ResourceList"
         return f"map[string]{go_type(node.additional)}"
@@ -243,7 +248,7 @@ def _mismatch(value: Any, place: _Place, wanted: str, *, shown: str = "", form: 
     return made
 
 
-def _decode_scalar(node: Node, value: Any, place: _Place, faults: list[str]) -> None:
+def _decode_scalar(node: SchemaNode, value: Any, place: _Place, faults: list[str]) -> None:
     kind = node.types[0]
     if kind == "string":
         if not isinstance(value, str):
@@ -333,12 +338,12 @@ def _decode_int_or_string(value: Any, place: _Place) -> None:
 class _Fitter:
     """Compiles nodes to closures of the fast pass; a recursive definition refers to itself by name."""
 
-    def __init__(self, schema_node: Node | None) -> None:
+    def __init__(self, schema_node: SchemaNode | None) -> None:
         self._schema_node = schema_node
         self._made: dict[int, Fits] = {}
-        self._nodes: list[Node] = []
+        self._nodes: list[SchemaNode] = []
 
-    def fits(self, node: Node) -> Fits:
+    def fits(self, node: SchemaNode) -> Fits:
         known = self._made.get(id(node))
         if known is not None:
             return known
@@ -351,7 +356,7 @@ class _Fitter:
             return cell[0]
         return self._compile(node)
 
-    def _compile(self, node: Node) -> Fits:
+    def _compile(self, node: SchemaNode) -> Fits:
         if node.go_type in _FREE:
             return _anything
         if node.go_type in _INNER_SCHEMA:
@@ -373,7 +378,7 @@ class _Fitter:
             )
         if node.int_or_string:
             return lambda value: type(value) is str or (type(value) is int and -(2**31) <= value < 2**31)
-        if isinstance(node.additional, Node):
+        if isinstance(node.additional, SchemaNode):
             return self._map(node.additional)
         if node.types == ("object",) or node.properties:
             return self._struct(node)
@@ -387,7 +392,7 @@ class _Fitter:
         inner = self.fits(self._schema_node)
         return lambda value: value is None or type(value) is bool or (type(value) is dict and inner(value))
 
-    def _map(self, values: Node) -> Fits:
+    def _map(self, values: SchemaNode) -> Fits:
         plain, inner = _plain(values), self.fits(values)
         only = {plain}
 
@@ -400,7 +405,7 @@ class _Fitter:
 
         return fits
 
-    def _list(self, node: Node) -> Fits:
+    def _list(self, node: SchemaNode) -> Fits:
         if node.items is None:
             return lambda value: value is None or type(value) is list
         plain, inner = _plain(node.items), self.fits(node.items)
@@ -415,7 +420,7 @@ class _Fitter:
 
         return fits
 
-    def _struct(self, node: Node) -> Fits:
+    def _struct(self, node: SchemaNode) -> Fits:
         """A struct: fields of one type and integers are looked up, all others have a closure."""
         plain: dict[str, type] = {}
         limits: dict[str, int] = {}
@@ -447,7 +452,7 @@ class _Fitter:
         return fits
 
 
-def _plain(node: Node) -> type | None:
+def _plain(node: SchemaNode) -> type | None:
     if node.go_type or node.int_or_string or len(node.types) != 1:
         return None
     if node.types == ("string",):
@@ -455,7 +460,7 @@ def _plain(node: Node) -> type | None:
     return bool if node.types == ("boolean",) else None
 
 
-def _scalar(node: Node) -> Fits:
+def _scalar(node: SchemaNode) -> Fits:
     kind = node.types[0] if node.types else ""
     if kind == "string":
         if node.format == "byte":

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from apimachinery.meta.errors import ApiError
-from apimachinery.schema.node import MISSING, Node
+from apimachinery.schema.node import MISSING, SchemaNode
 
 DEFAULTED_BYTES = 8 << 20
 FIELD_BYTES = 8
@@ -58,15 +58,15 @@ Defaulter = Callable[[Any], None]
 Maker = Callable[[], Any]
 
 
-def compile_defaulter(node: Node) -> Defaulter | None:
+def compile_defaulter(node: SchemaNode) -> Defaulter | None:
     """The closure that fills in the defaults below a node, in place; None where there is nothing to enter."""
-    if node.items is not None and not (node.properties or isinstance(node.additional, Node)):
+    if node.items is not None and not (node.properties or isinstance(node.additional, SchemaNode)):
         return _list_defaulter(node.items)
-    if not node.properties and not isinstance(node.additional, Node):
+    if not node.properties and not isinstance(node.additional, SchemaNode):
         return None
     enter_list = _list_defaulter(node.items) if node.items is not None else None
     children = {name: made for name, child in node.properties.items() if (made := compile_defaulter(child))}
-    values = compile_defaulter(node.additional) if isinstance(node.additional, Node) else None
+    values = compile_defaulter(node.additional) if isinstance(node.additional, SchemaNode) else None
     missing = [
         (name, value_maker(child.default), len(name) + _size(child.default))
         for name, child in node.properties.items()
@@ -104,7 +104,7 @@ def compile_defaulter(node: Node) -> Defaulter | None:
     return fill
 
 
-def _list_defaulter(items: Node) -> Defaulter | None:
+def _list_defaulter(items: SchemaNode) -> Defaulter | None:
     enter = compile_defaulter(items)
     size = _size(items.default) if items.default is not MISSING else 0
     make = value_maker(items.default) if items.default is not MISSING and not items.nullable else None
@@ -124,10 +124,10 @@ def _list_defaulter(items: Node) -> Defaulter | None:
     return fill
 
 
-def _replace_nulls(node: Node, value: dict[str, Any]) -> None:
+def _replace_nulls(node: SchemaNode, value: dict[str, Any]) -> None:
     for name in [name for name, each in value.items() if each is None]:
         child = node.properties.get(name)
-        if child is None and isinstance(node.additional, Node):
+        if child is None and isinstance(node.additional, SchemaNode):
             child = node.additional
         if child is None or child.nullable:
             continue

@@ -14,10 +14,10 @@ from typing import Any
 from apimachinery.meta.field_errors import FieldError, invalid_value
 from apimachinery.meta.object_meta_schema import DEFINITIONS, OBJECT_META
 from apimachinery.schema.decoding import Decoder
-from apimachinery.schema.node import Node, SchemaReader
+from apimachinery.schema.node import SchemaNode, SchemaNodeReader
 from apimachinery.schema.validation.embedded import embedded_resources
 
-_DECODER = Decoder(SchemaReader(DEFINITIONS).definition(OBJECT_META))
+_DECODER = Decoder(SchemaNodeReader(DEFINITIONS).definition(OBJECT_META))
 _OWNER_FIELDS = ("apiVersion", "kind", "name", "uid")
 _EMPTY: tuple[Any, ...] = (None, "", 0, {}, [])
 _KEPT_ZERO = frozenset({"deletionGracePeriodSeconds"})
@@ -66,13 +66,13 @@ def prune_metadata(resource: Any, path: str = "") -> list[str]:
     return dropped
 
 
-def embedded_fault(node: Node, value: Any) -> str | None:
+def embedded_fault(node: SchemaNode, value: Any) -> str | None:
     """Why an embedded resource cannot be decoded: the first such fault, with its field and value."""
     fault = next(decoding_faults(node, value, ""), None)
     return None if fault is None else str(fault)
 
 
-def decoding_faults(node: Node, value: Any, field: str) -> Iterator[FieldError]:
+def decoding_faults(node: SchemaNode, value: Any, field: str) -> Iterator[FieldError]:
     """What of the embedded resources in ``value``, which is at ``field``, cannot be decoded."""
     for resource, at in embedded_resources(node, value, field):
         for name in ("apiVersion", "kind"):
@@ -82,7 +82,7 @@ def decoding_faults(node: Node, value: Any, field: str) -> Iterator[FieldError]:
             yield invalid_value(f"{at}.metadata" if at else "metadata", resource["metadata"], text)
 
 
-def prune_embedded(node: Node, value: Any) -> list[str]:
+def prune_embedded(node: SchemaNode, value: Any) -> list[str]:
     """Normalize the metadata of every embedded resource, in place; the paths of what was dropped."""
     dropped: list[str] = []
     for resource, at in embedded_resources(node, value, ""):

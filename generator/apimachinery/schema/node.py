@@ -33,7 +33,7 @@ MISSING: Any = Missing()
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class SchemaNode:
     """One schema. ``additional`` is None where the keyword is missing, else a bool or a node.
 
     ``go_type`` is the Go struct of a built-in's definition (``DeploymentSpec``), with its package's name
@@ -45,9 +45,9 @@ class Node:
     format: str = ""
     nullable: bool = False
     default: Any = MISSING
-    properties: dict[str, Node] = field(default_factory=dict)
-    additional: Node | bool | None = None
-    items: Node | None = None
+    properties: dict[str, SchemaNode] = field(default_factory=dict)
+    additional: SchemaNode | bool | None = None
+    items: SchemaNode | None = None
     required: tuple[str, ...] = ()
     enum: tuple[Any, ...] = ()
     pattern: str = ""
@@ -63,10 +63,10 @@ class Node:
     min_properties: int | None = None
     max_properties: int | None = None
     unique_items: bool = False
-    all_of: tuple[Node, ...] = ()
-    any_of: tuple[Node, ...] = ()
-    one_of: tuple[Node, ...] = ()
-    negated: Node | None = None
+    all_of: tuple[SchemaNode, ...] = ()
+    any_of: tuple[SchemaNode, ...] = ()
+    one_of: tuple[SchemaNode, ...] = ()
+    negated: SchemaNode | None = None
     preserve: bool = False
     embedded: bool = False
     int_or_string: bool = False
@@ -77,7 +77,7 @@ class Node:
     definition: str = ""
 
 
-class SchemaReader:
+class SchemaNodeReader:
     """Reads schemas into nodes; definitions are read when first met, each once.
 
     Without ``implied_types`` an integer or string has no type but the one it states: so defaults are judged.
@@ -86,21 +86,21 @@ class SchemaReader:
     def __init__(self, definitions: Mapping[str, Schema] | None = None, *, implied_types: bool = True):
         self._definitions = definitions or {}
         self._implied_types = implied_types
-        self._nodes: dict[str, Node] = {}
+        self._nodes: dict[str, SchemaNode] = {}
 
-    def definition(self, name: str) -> Node:
+    def definition(self, name: str) -> SchemaNode:
         """The node of a definition. Raises ``KeyError`` where there is none of that name."""
         node = self._nodes.get(name)
         if node is None:
             schema = self._definitions[name]
-            node = self._nodes[name] = Node()
+            node = self._nodes[name] = SchemaNode()
             parts = name.split(".")
             node.go_type, node.definition = parts[-1], name
             node.go_package = parts[-2] if len(parts) > 1 else ""
             self._fill(node, schema, 0)
         return node
 
-    def read(self, schema: Schema, depth: int = 0) -> Node:
+    def read(self, schema: Schema, depth: int = 0) -> SchemaNode:
         """The node of a schema. Raises ``ValueError`` where it nests too deep."""
         if depth > MAX_DEPTH:
             raise ValueError(f"schema nests deeper than {MAX_DEPTH} levels")
@@ -108,11 +108,11 @@ class SchemaReader:
             reference = referred(schema)
             if reference is not None:
                 return self.definition(reference)
-        node = Node()
+        node = SchemaNode()
         self._fill(node, schema, depth)
         return node
 
-    def _fill(self, node: Node, schema: Schema, depth: int) -> None:
+    def _fill(self, node: SchemaNode, schema: Schema, depth: int) -> None:
         inner = depth + 1
         kind = schema.get("type")
         node.types = (
@@ -156,7 +156,7 @@ class SchemaReader:
         node.list_map_keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
 
     @staticmethod
-    def _fill_limits(node: Node, schema: Schema) -> None:
+    def _fill_limits(node: SchemaNode, schema: Schema) -> None:
         node.minimum = schema.get("minimum")
         node.maximum = schema.get("maximum")
         node.exclusive_minimum = schema.get("exclusiveMinimum") is True
@@ -170,7 +170,7 @@ class SchemaReader:
         node.max_properties = schema.get("maxProperties")
         node.unique_items = schema.get("uniqueItems") is True
 
-    def _several(self, schemas: Sequence[Schema] | None, depth: int) -> tuple[Node, ...]:
+    def _several(self, schemas: Sequence[Schema] | None, depth: int) -> tuple[SchemaNode, ...]:
         return tuple(self.read(each, depth) for each in schemas or () if isinstance(each, Mapping))
 
 

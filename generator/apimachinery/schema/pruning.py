@@ -13,24 +13,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from apimachinery.schema.node import Node
+from apimachinery.schema.node import SchemaNode
 
 Known = Callable[[Any], bool]
 """Says whether a value has no unknown field."""
 
 _META = ("apiVersion", "kind", "metadata")
-_NO_FIELDS = Node()
+_NO_FIELDS = SchemaNode()
 _CONTAINERS = frozenset({dict, list})
 
 
-def prune_value(node: Node, value: Any, *, is_resource: bool = False) -> list[str]:
+def prune_value(node: SchemaNode, value: Any, *, is_resource: bool = False) -> list[str]:
     """Drop what the node does not know, in place; the paths of what was dropped, sorted."""
     dropped: list[str] = []
     _prune(node, value, "", dropped, drop=True, resource=is_resource)
     return sorted(dropped)
 
 
-def unknown_paths(node: Node, value: Any, *, is_resource: bool = False) -> list[str]:
+def unknown_paths(node: SchemaNode, value: Any, *, is_resource: bool = False) -> list[str]:
     """The paths that ``prune_value`` would drop."""
     found: list[str] = []
     _prune(node, value, "", found, drop=False, resource=is_resource)
@@ -38,7 +38,7 @@ def unknown_paths(node: Node, value: Any, *, is_resource: bool = False) -> list[
 
 
 def _prune(
-    node: Node,
+    node: SchemaNode,
     value: Any,
     path: str,
     dropped: list[str],
@@ -57,7 +57,7 @@ def _prune(
             inner = f"{path}.{name}" if path else name
             if (child := node.properties.get(name)) is not None:
                 _prune(child, each, inner, dropped, drop=drop)
-            elif isinstance(node.additional, Node):
+            elif isinstance(node.additional, SchemaNode):
                 _prune(node.additional, each, inner, dropped, drop=drop)
             elif node.additional is not None:
                 _prune(_NO_FIELDS, each, inner, dropped, drop=drop)
@@ -78,7 +78,7 @@ def _prune(
             _prune(items, each, f"{path}[{index}]", dropped, drop=drop, preserve=preserve)
 
 
-def compile_known(node: Node, *, is_resource: bool = False) -> Known:
+def compile_known(node: SchemaNode, *, is_resource: bool = False) -> Known:
     """The fast pass: a closure that says whether a value has no unknown field.
 
     It may err on the side of no.
@@ -91,7 +91,7 @@ def _all_known(value: Any) -> bool:
     return True
 
 
-def _compile_known(node: Node, resource: bool = False, preserve: bool = False) -> Known | None:
+def _compile_known(node: SchemaNode, resource: bool = False, preserve: bool = False) -> Known | None:
     resource = resource or node.embedded
     preserve = preserve or node.preserve
     free = preserve or node.additional is not None
@@ -101,7 +101,7 @@ def _compile_known(node: Node, resource: bool = False, preserve: bool = False) -
         if not (resource and name in _META) and (made := _compile_known(child)) is not None
     }
     values: Known | None = None
-    if isinstance(node.additional, Node):
+    if isinstance(node.additional, SchemaNode):
         values = _compile_known(node.additional)
     elif node.additional is not None:
         values = _compile_known(_NO_FIELDS)

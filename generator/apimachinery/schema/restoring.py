@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from apimachinery.schema.decoding import SELF_DECODING, Mismatch
-from apimachinery.schema.node import Node
+from apimachinery.schema.node import SchemaNode
 from apimachinery.schema.numbers import INT64_MIN, as_go
 
 _BITS = {"int32": 32, "uint32": 32}
@@ -34,14 +34,14 @@ def restored(fault: str) -> str:
     return f"unrecognized type: {fault.form}"
 
 
-def restore(node: Node, value: Any) -> Any:
+def restore(node: SchemaNode, value: Any) -> Any:
     """The value as the converter leaves it, changed in place where it can be: an integer too large for its type keeps
     its low bits, a whole number is one however it is written, and bytes may be a list of numbers."""
     if value is None or node.go_type in SELF_DECODING or node.int_or_string:
         return value
     if isinstance(value, dict):
         for name, each in value.items():
-            child = node.additional if isinstance(node.additional, Node) else node.properties.get(name)
+            child = node.additional if isinstance(node.additional, SchemaNode) else node.properties.get(name)
             if child is not None:
                 value[name] = restore(child, each)
     elif node.types == ("string",) and node.format == "byte":

@@ -17,7 +17,7 @@ from apimachinery.server.running_controllers import controllers
 from apimachinery.wire.json import DecodeFault
 
 
-class Api(Assembly):
+class AssembledApi(Assembly):
     """Handlers, and the controllers next to them."""
 
     def __init__(self, backend: Backend, options: ApiOptions) -> None:
@@ -48,6 +48,6 @@ class Api(Assembly):
             return None
 
 
-def build_api(backend: Backend, options: ApiOptions) -> Api:
+def build_api(backend: Backend, options: ApiOptions) -> AssembledApi:
     """The API for a backend."""
-    return Api(backend, options)
+    return AssembledApi(backend, options)

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any
 from apimachinery.queue.prometheus import PrometheusObserver
 from apimachinery.server.admission.builtin.resource_quota import Charges
 from apimachinery.server.admission.interface import Admission
-from apimachinery.server.admission.order import InOrder
+from apimachinery.server.admission.order import PluginsInOrder
 from apimachinery.server.admission.plugins import DEFAULT, Around, make_plugins
 from apimachinery.server.aggregation import aggregator
 from apimachinery.server.aggregation.aggregator import Aggregator
-from apimachinery.server.assembly import Action, Bootstrap, Looping, Make, Part
+from apimachinery.server.assembly import Action, Bootstrap, Looping, Make, ServerPart
 from apimachinery.server.backend import Backend
 from apimachinery.server.catalog.catalog import Catalog
-from apimachinery.server.catalog.from_packages import Package, add_package, subresource_kind
+from apimachinery.server.catalog.from_packages import ServedPackage, add_package, subresource_kind
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.refusals import OF_EVERY_VERSION
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.catalog.webhook_conversion import AskFailed
-from apimachinery.server.controllers.definitions import Definitions
+from apimachinery.server.controllers.definitions import DefinitionsController
 from apimachinery.server.controllers.expiry import EVENTS, EventExpiry
 from apimachinery.server.controllers.first_objects import (
     make_first_objects,
@@ -51,7 +51,7 @@ from apimachinery.server.request.codecs import Codecs
 from apimachinery.server.subresources.calls import NodeAnswers, VirtualResources
 from apimachinery.server.subresources.pods import PodCalls
 from apimachinery.server.subresources.proxy import AddressProxy
-from apimachinery.server.verbs import Reads, Writes
+from apimachinery.server.verbs import Reads, WriteParts
 from apimachinery.server.write.allocation_ranges import first_of, parse_networks, parse_ports
 from apimachinery.server.write.allocation_services import SERVICES, ServiceAllocator
 from apimachinery.server.write.deletion import Deleter
@@ -74,7 +74,7 @@ class ApiParts:
     def __init__(self, backend: Backend, options: ApiOptions) -> None:
         self.backend, self.options = backend, options
         self.cache, self.access = backend.cache, backend.access
-        self.packages = [Package(name, options.emulated_version) for name in options.packages]
+        self.packages = [ServedPackage(name, options.emulated_version) for name in options.packages]
         self.catalog = Catalog(options.emulated_version)
         for package in self.packages:
             add_package(self.catalog, package, options)
@@ -132,7 +132,7 @@ class ApiParts:
             lambda: self.writer,
             lambda name: make_namespace(self.catalog, self.writer, name),
         )
-        return InOrder(make_plugins(options.plugins or DEFAULT, around), self._figures.step)
+        return PluginsInOrder(make_plugins(options.plugins or DEFAULT, around), self._figures.step)
 
     @cached_property
     def writer(self) -> Writer:
@@ -161,7 +161,7 @@ class ApiParts:
         return Handlers(
             self.catalog,
             Reads(self.cache, backend.watches, backend.bodies),
-            Writes(self.writer, self.deleter),
+            WriteParts(self.writer, self.deleter),
             Descriptions(Discovery(self.catalog, "127.0.0.1", self._others), self._openapi),
             self.codecs,
             self._is_kind,
@@ -247,13 +247,13 @@ class ApiParts:
         return ServedCluster(DecodedObjects(self.catalog, self.cache), self.writer, self.deleter, usage)
 
     @cached_property
-    def definitions(self) -> Definitions | None:
+    def definitions(self) -> DefinitionsController | None:
         """Serves CustomResourceDefinitions."""
         served = self.catalog.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
         if served is None:
             return None
         watches = self.backend.watches
-        return Definitions(
+        return DefinitionsController(
             self.catalog, self.cache, watches, served, self.writer, self.deleter, self._convert
         )
 
@@ -286,7 +286,7 @@ class ApiParts:
             return None
         return EventExpiry(events, self.cache, self.writer, self.options.event_seconds)
 
-    def _publish(self) -> Part | None:
+    def _publish(self) -> ServerPart | None:
         address, port = self.options.advertised, self.options.port
         if not address:
             return None
@@ -295,17 +295,17 @@ class ApiParts:
         published = Published(self.catalog, self.cache, self.backend.storage, self.writer, address, port)
         return Looping(published, self.observer, published.show)
 
-    def _serve_definitions(self, *, writes: bool = True) -> Part | None:
+    def _serve_definitions(self, *, writes: bool = True) -> ServerPart | None:
         if (definitions := self.definitions) is None:
             return None
         return Looping(definitions, self.observer, partial(definitions.prepare, writes=writes))
 
-    def _aggregate(self) -> Part | None:
+    def _aggregate(self) -> ServerPart | None:
         if self.aggregator is None:
             return None
         return Looping(self.aggregator, self.observer, self.aggregator.prepare)
 
-    def _expire_events(self) -> Part | None:
+    def _expire_events(self) -> ServerPart | None:
         return None if self.expiry is None else Looping(self.expiry, self.observer)
 
     # What parts ask of the packages and of what is stored.
@@ -339,7 +339,7 @@ class ApiParts:
             raise AskFailed(str(fault).removeprefix("failed to call webhook: ")) from None
 
 
-def _bootstrap(step: Action | None) -> Part | None:
+def _bootstrap(step: Action | None) -> ServerPart | None:
     return None if step is None else Bootstrap(step)
 
 

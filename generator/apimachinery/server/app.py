@@ -57,7 +57,7 @@ Answer = Response | StreamResponse | UpgradeResponse
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ServerLimits:
     """How many requests may be under way at once; watches do not count."""
 
     reads: int = READS_IN_FLIGHT
@@ -75,7 +75,7 @@ class App:
         metrics: Metrics,
         counts: RequestMetrics,
         *,
-        limits: Limits | None = None,
+        limits: ServerLimits | None = None,
         audit: Audit | None = None,
         takes_upgrade: Callable[[Request], bool] = lambda request: False,
         fairness: Fairness | None = None,
@@ -93,7 +93,7 @@ class App:
         self._fairness = fairness
         self._tracing = tracing
         self._debug = debug
-        limits = limits or Limits()
+        limits = limits or ServerLimits()
         self._free = {True: limits.reads, False: limits.writes}
         self._dropped = metrics.counter(
             "apiserver_dropped_requests_total", "Requests refused for being too many.", "request_kind"

@@ -20,7 +20,7 @@ log = logging.getLogger("kubewright.server")
 Action = Callable[[], Awaitable[object]]
 
 
-class Part(Protocol):
+class ServerPart(Protocol):
     """Something that works between ``start`` and ``stop``."""
 
     async def start(self) -> None:
@@ -30,7 +30,7 @@ class Part(Protocol):
         """Ends it; called once, after a start that succeeded."""
 
 
-Make = Callable[[], Part | None]
+Make = Callable[[], ServerPart | None]
 """Makes a part; None where the server has none of its sort."""
 
 
@@ -39,7 +39,7 @@ class Assembly:
 
     def __init__(self, table: Sequence[Make]) -> None:
         self._table = table
-        self._started: list[Part] = []
+        self._started: list[ServerPart] = []
 
     async def start(self) -> None:
         """Starts the parts in order. Raises what the first raises that cannot start, after stopping those before it."""

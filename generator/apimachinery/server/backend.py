@@ -18,7 +18,7 @@ from apimachinery.http.protocol import ConnectionLimits
 from apimachinery.meta.clock import MovableClock
 from apimachinery.metrics import Figure, Metrics, one
 from apimachinery.server.aggregation.identity import ProxyIdentity
-from apimachinery.server.app import Limits
+from apimachinery.server.app import ServerLimits
 from apimachinery.server.fairness.fairness import Estimate, Fairness
 from apimachinery.server.network.services import Address, ServiceResolver
 from apimachinery.server.operate.reload import Reload
@@ -43,7 +43,7 @@ class ServerOptions:
     port: int = 0
     tls: ssl.SSLContext | None = None
     limits: ConnectionLimits | None = None
-    in_flight: Limits = field(default_factory=Limits)
+    in_flight: ServerLimits = field(default_factory=ServerLimits)
     fairness: bool = True
     livez_grace_seconds: float = 0.0
     shutdown_delay_seconds: float = 0.0

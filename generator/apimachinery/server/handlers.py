@@ -42,7 +42,7 @@ from apimachinery.server.request.routers import ROUTERS
 from apimachinery.server.request.target import path_name_fault
 from apimachinery.server.request.timeouts import check_timeout
 from apimachinery.server.subresources.calls import VirtualResources
-from apimachinery.server.verbs import Reads, Verbs, Writes
+from apimachinery.server.verbs import Reads, Verbs, WriteParts
 from apimachinery.storage.file_lock import StorageFileError
 from apimachinery.storage.interface import (
     StorageBusy,
@@ -93,7 +93,7 @@ class Handlers:
         self,
         catalog: Catalog,
         reads: Reads,
-        writes: Writes,
+        writes: WriteParts,
         descriptions: Descriptions,
         codecs: Codecs,
         is_kind: IsKind,

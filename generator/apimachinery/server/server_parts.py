@@ -15,7 +15,7 @@ from apimachinery.http.workers import end_costly
 from apimachinery.meta import clock
 from apimachinery.metrics import Metrics
 from apimachinery.server.app import App
-from apimachinery.server.assembly import Assembly, Background, Ends, Make, Part
+from apimachinery.server.assembly import Assembly, Background, Ends, Make, ServerPart
 from apimachinery.server.backend import Backend, BuildApi, ServedApi, ServerOptions
 from apimachinery.server.operate.audit.audit import Audit, Decode, audit_counts
 from apimachinery.server.operate.audit.policy import read_policy
@@ -119,10 +119,10 @@ class ServerParts:
             return None
         return self._make_audit(metrics, self.backend.outgoing, lambda *body: self._api.decoded(*body))
 
-    def _keep_audit(self) -> Part | None:
+    def _keep_audit(self) -> ServerPart | None:
         return None if self._audit is None else Ends(self._audit.start, self._audit.close)
 
-    def _end_tracing(self) -> Part | None:
+    def _end_tracing(self) -> ServerPart | None:
         tracing = self._options.tracing
         return None if tracing is None else Ends(stop=partial(asyncio.to_thread, tracing.stop))
 

@@ -29,7 +29,7 @@ from apimachinery.server.operate.api_metrics import ApiMetrics
 from apimachinery.server.read.components import COMPONENTS, component_records
 from apimachinery.server.read.listing import (
     JoinedBodies,
-    Page,
+    ListedPage,
     list_page,
     list_records,
     read_record,
@@ -42,10 +42,10 @@ from apimachinery.server.read.watch import Watches, check_version
 from apimachinery.server.request.bodies import hold_body, note_object, note_patch, read_sent
 from apimachinery.server.request.codecs import JSON, Codecs, whole
 from apimachinery.server.request.delete_bodies import read_delete_body
-from apimachinery.server.request.list_options import ListOptions, check_list_options, read_list_options
+from apimachinery.server.request.list_options import ListQuery, check_list_options, read_list_options
 from apimachinery.server.request.negotiation import (
     PLAIN,
-    Form,
+    AnswerForm,
     check_streamed,
     negotiate,
 )
@@ -81,7 +81,7 @@ class Reads:
 
 
 @dataclass(frozen=True, slots=True)
-class Writes:
+class WriteParts:
     """What changes objects."""
 
     writer: Writer
@@ -94,7 +94,7 @@ class Verbs:
     def __init__(
         self,
         reads: Reads,
-        writes: Writes,
+        writes: WriteParts,
         codecs: Codecs,
         is_kind: IsKind,
         virtual: VirtualResources,
@@ -174,7 +174,7 @@ class Verbs:
                 if each.key.startswith(scope) and (selection is None or selection.matches(each))
             ]
             # A limit has no meaning: there is nothing to go on from.
-            return show_page(Page(chosen, ListMeta(0), 0, None), view)
+            return show_page(ListedPage(chosen, ListMeta(0), 0, None), view)
         cache = self._cache.resource(served.prefix)
         if not options.watch or options.resource_version in ("", "0") or options.send_initial_events:
             self._cache.check_readable(scope)
@@ -200,7 +200,7 @@ class Verbs:
 
     def _read_list(
         self, request: Request, route: Route, served: Served, watch: bool
-    ) -> tuple[Form, ListOptions, Selection | None, str]:
+    ) -> tuple[AnswerForm, ListQuery, Selection | None, str]:
         form = PLAIN
         if (accept := request.headers.get("accept", "")) and accept != JSON.media_type:
             # Refused before options are.

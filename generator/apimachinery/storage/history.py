@@ -14,14 +14,14 @@ from collections import deque
 from collections.abc import Iterator
 from operator import attrgetter
 
-from apimachinery.storage.interface import Compacted, Event, FutureRevision, Page, Record
+from apimachinery.storage.interface import Compacted, Event, FutureRevision, Record, RecordPage
 
 _revision = attrgetter("revision")
 _EVENT_BYTES = 256
 """What an event, its record and its places in the log take besides the values."""
 
 
-class History:
+class StoredHistory:
     """The kept log. ``oldest`` is the compacted revision, ``newest`` the last one written."""
 
     def __init__(self, newest: int = 1) -> None:
@@ -75,7 +75,7 @@ class History:
             return None
         return events[place - 1].record
 
-    def page(self, prefix: str, at: int, after: str, limit: int) -> Page:
+    def page(self, prefix: str, at: int, after: str, limit: int) -> RecordPage:
         """A page of the state at ``at``."""
         records: list[Record] = []
         remaining = 0
@@ -87,7 +87,7 @@ class History:
                 remaining += 1
             else:
                 records.append(record)
-        return Page(records, at, remaining)
+        return RecordPage(records, at, remaining)
 
     def _range(self, prefix: str, after: str) -> Iterator[str]:
         start = bisect_right(self._keys, after) if after > prefix else bisect_left(self._keys, prefix)

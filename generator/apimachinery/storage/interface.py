@@ -104,7 +104,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class RecordPage:
     """Some records of a list, by key, of the state at ``revision``; ``remaining`` is how many follow."""
 
     records: Sequence[Record]
@@ -214,7 +214,7 @@ Reset = Callable[[], None]
 """Says that events were compacted before they came; must not raise, wait or write."""
 
 
-class Watch(Protocol):
+class RunningWatch(Protocol):
     """A running watch."""
 
     def close(self) -> None:
@@ -259,7 +259,7 @@ class Storage(Protocol):
     async def get(self, key: str, *, at: int = 0) -> Record | None:
         """The record of ``key`` now, or at a revision. Raises Compacted, FutureRevision."""
 
-    async def list(self, prefix: str, *, at: int = 0, after: str = "", limit: int = 0) -> Page:
+    async def list(self, prefix: str, *, at: int = 0, after: str = "", limit: int = 0) -> RecordPage:
         """The records whose keys start with ``prefix`` and are greater than ``after``, now or at a revision;
         ``limit`` at most where it is not 0. Raises Compacted, FutureRevision."""
 
@@ -276,7 +276,7 @@ class Storage(Protocol):
         an update of its own; who owns the log makes both or none, with nothing between them. Raises KeyNotFound,
         RevisionConflict."""
 
-    async def watch(self, prefix: str, after: int, sink: Sink, reset: Reset | None = None) -> Watch:
+    async def watch(self, prefix: str, after: int, sink: Sink, reset: Reset | None = None) -> RunningWatch:
         """Calls ``sink`` with every event past revision ``after``: those up to ``revision`` before this returns,
         the later ones as they come. ``after`` may lie in the future: then events up to it are left out.
 

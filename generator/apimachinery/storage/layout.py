@@ -55,7 +55,7 @@ WITH_GROUP = (
 """...whose key in etcd has their group."""
 
 
-class Place(NamedTuple):
+class KeyParts(NamedTuple):
     """What a key says of its object: the resource, and whether a definition made it."""
 
     group: str
@@ -73,12 +73,12 @@ def custom_prefix(group: str, plural: str) -> str:
     return f"/{CUSTOM}{group}/{plural}/"
 
 
-def place_of(key: str) -> Place:
+def place_of(key: str) -> KeyParts:
     """The resource of a key. Raises ValueError for what is none."""
     _, group, plural, _ = key.split("/", 3)
     if group.startswith(CUSTOM):
-        return Place(group.removeprefix(CUSTOM), plural, True)
-    return Place("" if group == _CORE else group, plural, False)
+        return KeyParts(group.removeprefix(CUSTOM), plural, True)
+    return KeyParts("" if group == _CORE else group, plural, False)
 
 
 def is_reserved(group: str) -> bool:

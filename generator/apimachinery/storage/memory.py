@@ -1,4 +1,4 @@
-"""The memory driver: the contract over ``History`` alone. Writes return at once and end with the process.
+"""The memory driver: the contract over ``StoredHistory`` alone. Writes return at once and end with the process.
 
 Large objects that change often would fill the memory long before a period of history is over, so the history is
 compacted by its size too.
@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from apimachinery.storage.history import History
+from apimachinery.storage.history import StoredHistory
 from apimachinery.storage.interface import (
     Compacted,
     Event,
     FutureRevision,
     KeyExists,
     KeyNotFound,
-    Page,
     Record,
+    RecordPage,
     Reset,
     RevisionConflict,
+    RunningWatch,
     Sink,
     StorageClosed,
     Value,
-    Watch,
     check_size,
 )
 from apimachinery.storage.subscribers import Subscribers
@@ -34,7 +34,7 @@ class MemoryStorage:
     """See ``interface.Storage``."""
 
     def __init__(self) -> None:
-        self._history = History()
+        self._history = StoredHistory()
         self._subscribers = Subscribers()
         self._closed = False
 
@@ -80,7 +80,7 @@ class MemoryStorage:
         """See the contract."""
         return self._history.get(key, self._history.check(at))
 
-    async def list(self, prefix: str, *, at: int = 0, after: str = "", limit: int = 0) -> Page:
+    async def list(self, prefix: str, *, at: int = 0, after: str = "", limit: int = 0) -> RecordPage:
         """See the contract."""
         return self._history.page(prefix, self._history.check(at), after, limit)
 
@@ -110,7 +110,7 @@ class MemoryStorage:
             Event(Record(key, revision, current.created, last.at(revision)), current, deleted=True)
         )
 
-    async def watch(self, prefix: str, after: int, sink: Sink, reset: Reset | None = None) -> Watch:
+    async def watch(self, prefix: str, after: int, sink: Sink, reset: Reset | None = None) -> RunningWatch:
         """See the contract."""
         if after < self.compacted:
             raise Compacted(after, self.compacted)

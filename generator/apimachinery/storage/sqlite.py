@@ -39,13 +39,13 @@ from apimachinery.storage.interface import (
     FutureRevision,
     KeyExists,
     KeyNotFound,
-    Page,
     Record,
+    RecordPage,
     Reset,
     RevisionConflict,
+    RunningWatch,
     Sink,
     Value,
-    Watch,
     check_size,
 )
 from apimachinery.storage.reserve import Reserve
@@ -153,7 +153,7 @@ class SqliteStorage:
             return self._records.get(key)
         return await self._reading(lambda: self._log.record(key, revision))
 
-    async def list(self, prefix: str, *, at: int = 0, after: str = "", limit: int = 0) -> Page:
+    async def list(self, prefix: str, *, at: int = 0, after: str = "", limit: int = 0) -> RecordPage:
         """See the contract."""
         revision = self._check(at)
         if revision != self._commits.revision:
@@ -161,13 +161,13 @@ class SqliteStorage:
             keys: Sequence[str] = [record.key for record in records]
             low = bisect_right(keys, after)
             high = min(low + limit, len(keys)) if limit else len(keys)
-            return Page(records[low:high], revision, len(keys) - high)
+            return RecordPage(records[low:high], revision, len(keys) - high)
         if self._keys is None:
             self._keys = sorted(self._records)
         low = max(bisect_left(self._keys, prefix), bisect_right(self._keys, after))
         end = bisect_left(self._keys, prefix + "\U0010ffff", low) if prefix else len(self._keys)
         high = min(low + limit, end) if limit else end
-        return Page([self._records[key] for key in self._keys[low:high]], revision, end - high)
+        return RecordPage([self._records[key] for key in self._keys[low:high]], revision, end - high)
 
     async def create(self, key: str, value: Value) -> Record:
         """See the contract."""
@@ -203,7 +203,7 @@ class SqliteStorage:
         record = Record(key, revision, current.created, last.at(revision))
         return await self._commits.append(Event(record, current, deleted=True), mark)
 
-    async def watch(self, prefix: str, after: int, sink: Sink, reset: Reset | None = None) -> Watch:
+    async def watch(self, prefix: str, after: int, sink: Sink, reset: Reset | None = None) -> RunningWatch:
         """See the contract."""
         while after < self._commits.revision:
             past, after = await self.events(prefix, after, REPLAYED_PER_STEP)

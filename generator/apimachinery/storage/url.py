@@ -90,12 +90,12 @@ async def _open_etcd(url: str, options: StorageOptions) -> Storage:
     try:
         from apimachinery.storage.etcd.driver import EtcdStorage
         from apimachinery.storage.etcd.snapshot import SnapshotStorage
-        from apimachinery.storage.etcd.values import Values
+        from apimachinery.storage.etcd.values import EtcdValues
     except ImportError as fault:
         raise StorageUrlError(
             f"{url!r} needs the etcd extra: pip install 'kubewright[etcd]' ({fault})"
         ) from None
-    values = Values(options.sealing, options.foreign)
+    values = EtcdValues(options.sealing, options.foreign)
     try:
         if is_snapshot(url):
             if not options.read_only:

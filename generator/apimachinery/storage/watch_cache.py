@@ -21,7 +21,14 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from apimachinery.storage.interface import Event, FutureRevision, Record, Storage, UnreadableRecord, Watch
+from apimachinery.storage.interface import (
+    Event,
+    FutureRevision,
+    Record,
+    RunningWatch,
+    Storage,
+    UnreadableRecord,
+)
 from apimachinery.storage.sorted_records import RecordTree, Run
 
 log = logging.getLogger("kubewright.storage")
@@ -59,7 +66,7 @@ class WatchCache:
         self.storage = storage
         self._resources: dict[str, ResourceCache] = {}
         self._opened = storage.revision
-        self._watch: Watch | None = None
+        self._watch: RunningWatch | None = None
         self.held = 0
         """Bytes of recent events."""
         self._on_reset: list[Callable[[], None]] = []

@@ -46,7 +46,7 @@ _COLUMN_KEYS = frozenset(["name", "type", "format", "description", "priority"])
 
 
 @dataclass(frozen=True, slots=True)
-class Catalog:
+class SpecCatalog:
     """What one release serves: ``groups`` by falling priority, ``resources`` by group, version, plural."""
 
     release: str
@@ -56,7 +56,7 @@ class Catalog:
 
 def read_catalog(
     folder: Path, release: str, definitions: Mapping[Gvk, str], diagnostics: Diagnostics
-) -> Catalog:
+) -> SpecCatalog:
     """The catalog in ``folder`` as ``release`` (such as ``1.37``) serves it.
 
     ``definitions`` maps each GVK to the name of its definition; a kind without one is an error, as is
@@ -76,7 +76,7 @@ def read_catalog(
             if _well_formed(entry, place, diagnostics):
                 resources.extend(_of_release(entry, group, release, definitions, place, diagnostics))
     resources.sort(key=lambda r: (r.group, r.version, r.plural))
-    return Catalog(release, tuple(_groups(order, resources)), tuple(resources))
+    return SpecCatalog(release, tuple(_groups(order, resources)), tuple(resources))
 
 
 def release_number(release: str) -> tuple[int, ...]:

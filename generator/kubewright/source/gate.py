@@ -20,7 +20,7 @@ from kubewright.location import escape_pointer
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class GateFault:
     """One fault the validator found: where (a JSON pointer), in its words, and what the rule was."""
 
     pointer: str
@@ -29,7 +29,7 @@ class Fault:
     rule: tuple[str, ...]
 
 
-def find_faults(value: Json) -> list[Fault]:
+def find_faults(value: Json) -> list[GateFault]:
     """The faults of an OpenAPI document, from the cache where its content was judged before."""
     content = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
     path = _cache_folder() / f"{hashlib.sha256(_validator_version() + content).hexdigest()}.json"
@@ -40,7 +40,7 @@ def find_faults(value: Json) -> list[Fault]:
     return known
 
 
-def _judge(value: Json) -> Iterable[Fault]:
+def _judge(value: Json) -> Iterable[GateFault]:
     import openapi_spec_validator
 
     validator: Any = openapi_spec_validator.OpenAPIV30SpecValidator
@@ -50,7 +50,7 @@ def _judge(value: Json) -> Iterable[Fault]:
         validator = openapi_spec_validator.OpenAPIV31SpecValidator
     try:
         for error in validator(value).iter_errors():
-            yield Fault(
+            yield GateFault(
                 pointer="".join(f"/{escape_pointer(str(step))}" for step in error.absolute_path),
                 message=_translate(error.message),
                 instance_is_empty=error.instance == {},
@@ -58,7 +58,7 @@ def _judge(value: Json) -> Iterable[Fault]:
             )
     except Exception as error:
         # The validator follows references itself, and fails in many ways on those that lead nowhere.
-        yield Fault("", _shorten(f"{type(error).__name__}: {error}"), False, ())
+        yield GateFault("", _shorten(f"{type(error).__name__}: {error}"), False, ())
 
 
 _WORDING = 2
@@ -103,15 +103,15 @@ def _cache_folder() -> Path:
     return Path(base) / "kubewright" / "openapi"
 
 
-def _read_verdict(path: Path) -> list[Fault] | None:
+def _read_verdict(path: Path) -> list[GateFault] | None:
     try:
         entries: Any = json.loads(path.read_bytes())
-        return [Fault(e[0], e[1], e[2], tuple(e[3])) for e in entries]
+        return [GateFault(e[0], e[1], e[2], tuple(e[3])) for e in entries]
     except (OSError, ValueError, LookupError, TypeError):
         return None
 
 
-def _write_verdict(path: Path, faults: list[Fault]) -> None:
+def _write_verdict(path: Path, faults: list[GateFault]) -> None:
     """A cache that cannot be written is not a fault of the input: the next run judges again."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

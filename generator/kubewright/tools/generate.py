@@ -10,7 +10,7 @@ from pathlib import Path
 from kubewright import config as configuration
 from kubewright.config import Config, KubernetesSource, Package, PathSource
 from kubewright.diagnostics import Diagnostics, Severity
-from kubewright.pipeline import Outcome, generate, read_api
+from kubewright.pipeline import BuildOutcome, generate, read_api
 
 
 def run(options: argparse.Namespace) -> int:
@@ -183,7 +183,7 @@ def _end_progress(quiet: bool) -> None:
         print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
-def _summarize(outcome: Outcome, check: bool, seconds: float) -> None:
+def _summarize(outcome: BuildOutcome, check: bool, seconds: float) -> None:
     for built in outcome.built:
         changes = outcome.changes[built.package.label]
         if built.fresh:

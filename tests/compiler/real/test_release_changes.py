@@ -12,7 +12,7 @@ import yaml
 from kubewright.diagnostics import Diagnostics, Severity
 from kubewright.ir.api import Api
 from kubewright.source.kubernetes_validate import releases
-from kubewright.tools.diff.change import Change
+from kubewright.tools.diff.change import ApiChange
 from kubewright.tools.diff.command import read_state
 from kubewright.tools.diff.policy import weigh
 from kubewright.tools.diff.resources import compare
@@ -40,7 +40,7 @@ def state(release: str) -> Api:
 
 
 @cache
-def changes(release: str) -> tuple[Change, ...]:
+def changes(release: str) -> tuple[ApiChange, ...]:
     """What ``release`` changed."""
     major, _, minor = release.partition(".")
     return tuple(compare(state(f"{major}.{int(minor) - 1}"), state(release)))

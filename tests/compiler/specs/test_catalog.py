@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from kubewright.diagnostics import Diagnostics
-from kubewright.source.catalog import Catalog, Gvk, read_catalog, release_number, version_priority
+from kubewright.source.catalog import Gvk, SpecCatalog, read_catalog, release_number, version_priority
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "specs" / "kubernetes"
@@ -40,7 +40,7 @@ def registered(release: str) -> dict[Gvk, str]:
 
 
 @cache
-def catalog(release: str) -> Catalog:
+def catalog(release: str) -> SpecCatalog:
     diagnostics = Diagnostics()
     read = read_catalog(FOLDER, release, registered(release), diagnostics)
     assert [str(d) for d in diagnostics] == []

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from apimachinery.cel.libraries.declarations import Function
 from apimachinery.cel.syntax.ast import (
-    Call,
+    CallNode,
     Comprehension,
     Ident,
     ListExpr,
@@ -169,7 +169,7 @@ class Checker:
     def visit(self, node: Node) -> Type:
         if node.type is not None:
             return node.type  # macros may put one node in two places
-        if isinstance(node, Call):
+        if isinstance(node, CallNode):
             return self.call(node)
         if isinstance(node, Select):
             return self.select(node)
@@ -239,7 +239,7 @@ class Checker:
             result = t.DYN
         return t.optional_of(result) if was_optional or optional else result
 
-    def call(self, node: Call) -> Type:
+    def call(self, node: CallNode) -> Type:
         if node.function == "_?._":
             name = node.args[1]
             assert isinstance(name, Literal)
@@ -268,7 +268,7 @@ class Checker:
         node.function = function.name
         return self.set(node, self.resolve(node, function))
 
-    def resolve(self, node: Call, function: Function) -> Type:
+    def resolve(self, node: CallNode, function: Function) -> Type:
         args = ([node.target] if node.target is not None else []) + node.args
         given = [arg.type for arg in args]
         member = node.target is not None

@@ -12,7 +12,7 @@ from typing import Any
 from apimachinery.cel.libraries.old_format import WRONG_TYPE, pieces
 from apimachinery.cel.libraries.standard import compile_regex
 from apimachinery.cel.syntax.ast import (
-    Call,
+    CallNode,
     Comprehension,
     ListExpr,
     Literal,
@@ -66,7 +66,7 @@ def literal_faults(root: Node) -> list[Fault]:
     nodes = list(_walk(root, False))
     faults: list[Fault] = []
     for node, _ in nodes:
-        if isinstance(node, Call) and node.function in _FORMS and node.args:
+        if isinstance(node, CallNode) and node.function in _FORMS and node.args:
             # The first of them, though the pattern of the global ``matches`` is the second: Kubernetes looks there.
             first = node.args[0]
             if isinstance(first, Literal) and not _FORMS[node.function](first.value):
@@ -77,7 +77,7 @@ def literal_faults(root: Node) -> list[Fault]:
         elif isinstance(node, MapExpr) and not exempt:
             faults += _mixed_map(node)
     for node, _ in nodes:
-        if isinstance(node, Call) and node.function == "format" and isinstance(node.target, Literal):
+        if isinstance(node, CallNode) and node.function == "format" and isinstance(node.target, Literal):
             faults += _format_faults(node, node.target.value)
     return faults
 
@@ -92,12 +92,12 @@ def _walk(node: Node, exempt: bool) -> Iterator[tuple[Node, bool]]:
             continue
         seen.add(id(node))
         yield node, exempt
-        inside = exempt or (isinstance(node, Call) and node.function == "format")
+        inside = exempt or (isinstance(node, CallNode) and node.function == "format")
         stack.extend((child, inside) for child in reversed(_children(node)))
 
 
 def _children(node: Node) -> list[Node]:
-    if isinstance(node, Call):
+    if isinstance(node, CallNode):
         return [*([node.target] if node.target is not None else []), *node.args]
     if isinstance(node, Select):
         return [node.operand]
@@ -161,7 +161,7 @@ _ALLOWED: dict[str, tuple[str, ...]] = {
 }
 
 
-def _format_faults(node: Call, template: object) -> list[Fault]:
+def _format_faults(node: CallNode, template: object) -> list[Fault]:
     arg = node.args[0] if node.args else None
     if not isinstance(template, str) or not isinstance(arg, ListExpr):
         return []

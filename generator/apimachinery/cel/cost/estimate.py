@@ -17,7 +17,7 @@ from apimachinery.cel.cost.call_costs import LIST_CREATE, MAP_CREATE, STRUCT_CRE
 from apimachinery.cel.cost.call_estimates import Argument, CallEstimate, estimate_call
 from apimachinery.cel.syntax.ast import (
     ACCUMULATOR,
-    Call,
+    CallNode,
     Comprehension,
     Ident,
     ListExpr,
@@ -148,7 +148,7 @@ class _Estimator:
                 self.paths[id(node)] = (node.name,)
                 return ONE
             return self.select(node)
-        if isinstance(node, Call):
+        if isinstance(node, CallNode):
             return self.call(node)
         if isinstance(node, ListExpr):
             return self.list_literal(node)
@@ -172,7 +172,7 @@ class _Estimator:
         self.paths[id(node)] = (*(self.path(node.operand) or ()), node.field)
         return total
 
-    def call(self, node: Call) -> Range:
+    def call(self, node: CallNode) -> Range:
         if node.function == "dyn" and len(node.args) == 1:
             cost = self.cost(node.args[0])
             self.copy_sizes(node, node.args[0])
@@ -205,7 +205,7 @@ class _Estimator:
         return total + (best or FREE)
 
     def overload(
-        self, node: Call, overload: str, target: Argument | None, args: list[Argument], costs: list[Range]
+        self, node: CallNode, overload: str, target: Argument | None, args: list[Argument], costs: list[Range]
     ) -> CallEstimate:
         spent = FREE
         for cost in costs:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from apimachinery.cel.libraries.declarations import Library
-from apimachinery.cel.syntax.ast import Call, Ident, Node
+from apimachinery.cel.syntax.ast import CallNode, Ident, Node
 from apimachinery.cel.syntax.macros import STANDARD, Expander, MacroKey, bind
 from apimachinery.cel.values import values as v
 from apimachinery.cel.values.errors import CostLimitError, EvalError
@@ -200,7 +200,7 @@ def _sort_by_macro(at: int, target: Node | None, args: list[Node]) -> Node | Non
     name = "@__sortBy_input__"
     keys = STANDARD[("map", 2, True)](at, Ident(at, name), args)
     assert keys is not None
-    return bind(at, name, target, Call(at, "@sortByAssociatedKeys", [keys], Ident(at, name)))
+    return bind(at, name, target, CallNode(at, "@sortByAssociatedKeys", [keys], Ident(at, name)))
 
 
 LIST_MACROS: dict[MacroKey, Expander] = {("sortBy", 2, True): _sort_by_macro}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from apimachinery.cel.libraries.declarations import Library
-from apimachinery.cel.syntax.ast import Call, ListExpr, Literal, Node
+from apimachinery.cel.syntax.ast import CallNode, ListExpr, Literal, Node
 from apimachinery.cel.syntax.macros import Expander, MacroError, MacroKey
 from apimachinery.cel.values import values as v
 from apimachinery.cel.values.errors import EvalError
@@ -160,8 +160,8 @@ def _extreme(function: str, shown: str) -> Expander:
             if wrong:
                 raise MacroError(arg.offset, f"math.{shown}() invalid single argument value")
         if len(args) <= 2:
-            return Call(at, function, args)
-        return Call(at, function, [ListExpr(at, args)])
+            return CallNode(at, function, args)
+        return CallNode(at, function, [ListExpr(at, args)])
 
     return expand
 

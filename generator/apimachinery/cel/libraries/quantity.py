@@ -25,7 +25,7 @@ WRONG_FORM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEi
 WRONG_SUFFIX = "unable to parse quantity's suffix"
 
 
-class Quantity(Opaque):
+class CelQuantity(Opaque):
     """``kubernetes.Quantity``. ``scale`` is the power of ten it is held in, None where it is held exactly."""
 
     __slots__ = ("amount", "scale")
@@ -47,10 +47,10 @@ class Quantity(Opaque):
         return value if INT_MIN <= value <= INT_MAX else None
 
 
-def parse_quantity(text: str) -> Quantity:
+def parse_quantity(text: str) -> CelQuantity:
     """Read a quantity; EvalError. A missing number is 0."""
     if text == "0":
-        return Quantity(Fraction(0), 0)
+        return CelQuantity(Fraction(0), 0)
     found = _FORM.fullmatch(text)
     if not found or not text:
         raise EvalError(WRONG_FORM)
@@ -75,7 +75,7 @@ def parse_quantity(text: str) -> Quantity:
         # Held exactly: rounded up to nano.
         nanos = amount * 10**9
         amount = Fraction(-(-nanos.numerator // nanos.denominator), 10**9)
-    return Quantity(-amount if sign == "-" else amount, scale)
+    return CelQuantity(-amount if sign == "-" else amount, scale)
 
 
 def _exponent(suffix: str) -> int:
@@ -97,31 +97,31 @@ def _is_quantity(text: str) -> bool:
     return True
 
 
-def _sign(q: Quantity) -> int:
+def _sign(q: CelQuantity) -> int:
     return (q.amount > 0) - (q.amount < 0)
 
 
-def _as_integer(q: Quantity) -> int:
+def _as_integer(q: CelQuantity) -> int:
     value = q.integer()
     if value is None:
         raise EvalError("cannot convert value to integer")
     return value
 
 
-def _sum(a: Quantity, b: Quantity | int, sign: int) -> Quantity:
-    other = Quantity(Fraction(b), 0) if isinstance(b, int) else b
+def _sum(a: CelQuantity, b: CelQuantity | int, sign: int) -> CelQuantity:
+    other = CelQuantity(Fraction(b), 0) if isinstance(b, int) else b
     scale = None if a.scale is None or other.scale is None else min(a.scale, other.scale)
-    return Quantity(a.amount + sign * other.amount, scale)
+    return CelQuantity(a.amount + sign * other.amount, scale)
 
 
-def _compare(a: Quantity, b: Quantity) -> int:
+def _compare(a: CelQuantity, b: CelQuantity) -> int:
     return (a.amount > b.amount) - (a.amount < b.amount)
 
 
 def quantities() -> Library:
     """``quantity``, ``isQuantity`` and arithmetic."""
     lib = Library("quantity")
-    lib.declare_type("quantity", t.object_type("kubernetes.Quantity"), Quantity)
+    lib.declare_type("quantity", t.object_type("kubernetes.Quantity"), CelQuantity)
     lib.overload("quantity", "string_to_quantity", "(string) quantity", parse_quantity)
     lib.overload("isQuantity", "is_quantity_string", "(string) bool", _is_quantity)
     lib.overload("sign", "quantity_sign", "(quantity) int", _sign)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from apimachinery.cel.running.steps import Frame, Plans, Run, Step
-from apimachinery.cel.syntax.ast import Call, Comprehension, Ident, ListExpr, Literal, MapExpr, Node
+from apimachinery.cel.syntax.ast import CallNode, Comprehension, Ident, ListExpr, Literal, MapExpr, Node
 from apimachinery.cel.values.errors import CostLimitError, EvalError
 from apimachinery.cel.values.values import MISSING, NO_OVERLOAD, insert
 
@@ -24,7 +24,7 @@ def plan_fold(planner: Plans, node: Comprehension) -> Step:
     over = planner.plan(node.range)
     plan = _Loop(planner, node, over)
     step = node.step
-    if isinstance(step, Call):
+    if isinstance(step, CallNode):
         accu = node.accu
         if _is(node.init, True) and step.function == "_&&_" and _names(step.args[0], accu):
             return plan.quantifier(step.args[1], stop=False, turn=3)
@@ -34,13 +34,13 @@ def plan_fold(planner: Plans, node: Comprehension) -> Step:
             return plan.exactly_one(step.args[0])
         if isinstance(node.init, ListExpr) and not node.init.elements and _is(node.condition, True):
             condition = None
-            if step.function == "_?_:_" and _names(step.args[2], accu) and isinstance(step.args[1], Call):
+            if step.function == "_?_:_" and _names(step.args[2], accu) and isinstance(step.args[1], CallNode):
                 condition, step = step.args[0], step.args[1]
             if step.function == "_+_" and _names(step.args[0], accu) and isinstance(step.args[1], ListExpr):
                 return plan.collect(condition, step.args[1].elements[0])
         if isinstance(node.init, MapExpr) and not node.init.entries and _is(node.condition, True):
             condition = None
-            if step.function == "_?_:_" and isinstance(step.args[1], Call):
+            if step.function == "_?_:_" and isinstance(step.args[1], CallNode):
                 condition, step = step.args[0], step.args[1]
             if step.function == "cel.@mapInsert":
                 return plan.collect_map(condition, step.args[1:])

@@ -42,7 +42,7 @@ from apimachinery.cel.running.steps import (
     settle,
 )
 from apimachinery.cel.syntax.ast import (
-    Call,
+    CallNode,
     Comprehension,
     Ident,
     ListExpr,
@@ -101,7 +101,7 @@ class Planner:
 
     def plan_new(self, node: Node) -> Step:
         """Compile ``node`` by its kind."""
-        if isinstance(node, Call):
+        if isinstance(node, CallNode):
             return self.call(node)
         if isinstance(node, Select):
             return self.select(node)
@@ -267,7 +267,7 @@ class Planner:
 
     # Calls
 
-    def call(self, node: Call) -> Step:
+    def call(self, node: CallNode) -> Step:
         special = getattr(self, _SPECIAL.get(node.function, ""), None)
         if special is not None:
             step: Step = special(node)
@@ -286,7 +286,7 @@ class Planner:
                 compile_regex(pattern)
         return build_call(impl, [s.run for s in steps], sum(s.cost for s in steps), node.function, id)
 
-    def function(self, node: Call) -> Function:
+    def function(self, node: CallNode) -> Function:
         function = self.functions.get(node.function)
         if function is None and self.resolve is not None:
             # Unchecked: a target may be a namespace.
@@ -299,7 +299,7 @@ class Planner:
                 node.function = function.name
         return function if function is not None else Unbound(node.function)
 
-    def certain(self, node: Call, function: Function, args: list[Node]) -> Overload | None:
+    def certain(self, node: CallNode, function: Function, args: list[Node]) -> Overload | None:
         """The one overload that can only be meant, given the types of the arguments."""
         if len(node.overloads) != 1:
             return None
@@ -309,13 +309,13 @@ class Planner:
                 return None
         return found
 
-    def logical_and(self, node: Call) -> Step:
+    def logical_and(self, node: CallNode) -> Step:
         return self.logic(node, stop=False)
 
-    def logical_or(self, node: Call) -> Step:
+    def logical_or(self, node: CallNode) -> Step:
         return self.logic(node, stop=True)
 
-    def logic(self, node: Call, stop: bool) -> Step:
+    def logic(self, node: CallNode, stop: bool) -> Step:
         left, right = (self.plan(arg) for arg in node.args)
         left_run, right_run, right_cost = left.run, right.run, right.cost
 
@@ -352,7 +352,7 @@ class Planner:
 
         return Step(both, left.cost)
 
-    def conditional(self, node: Call) -> Step:
+    def conditional(self, node: CallNode) -> Step:
         condition, yes, no = (self.plan(arg) for arg in node.args)
         run = condition.run
         yes_run, yes_cost = yes.run, yes.cost - yes.reading
@@ -372,7 +372,7 @@ class Planner:
 
         return Step(choose, condition.cost, attribute=True, reading=0)
 
-    def not_strictly_false(self, node: Call) -> Step:
+    def not_strictly_false(self, node: CallNode) -> Step:
         arg = self.plan(node.args[0])
         run = arg.run
 
@@ -386,13 +386,13 @@ class Planner:
 
         return Step(test, arg.cost + 1)
 
-    def equals(self, node: Call) -> Step:
+    def equals(self, node: CallNode) -> Step:
         return self.equality(node, same=True)
 
-    def not_equals(self, node: Call) -> Step:
+    def not_equals(self, node: CallNode) -> Step:
         return self.equality(node, same=False)
 
-    def equality(self, node: Call, same: bool) -> Step:
+    def equality(self, node: CallNode, same: bool) -> Step:
         a, b = (self.plan(arg) for arg in node.args)
         of = node.args[0].type or t.DYN
         other = node.args[1].type or t.DYN
@@ -417,7 +417,7 @@ class Planner:
 
         return Step(compare, a.cost + b.cost)
 
-    def compare(self, node: Call) -> Step:
+    def compare(self, node: CallNode) -> Step:
         function = self.function(node)
         overload = self.certain(node, function, node.args)
         a, b = (self.plan(arg) for arg in node.args)
@@ -429,7 +429,7 @@ class Planner:
         id = node.overloads[0] if len(node.overloads) == 1 else ""
         return build_call(impl, [a.run, b.run], a.cost + b.cost, node.function, id)
 
-    def membership(self, node: Call) -> Step:
+    def membership(self, node: CallNode) -> Step:
         item, holder = (self.plan(arg) for arg in node.args)
         run = item.run
         holds_list = self.folds and holder.constant and isinstance(holder.run([]), list)
@@ -448,7 +448,7 @@ class Planner:
         id = node.overloads[0] if len(node.overloads) == 1 else ""
         return build_call(impl, [run, holder.run], item.cost + holder.cost, "@in", id)
 
-    def index(self, node: Call) -> Step:
+    def index(self, node: CallNode) -> Step:
         holder, key = (self.plan(arg) for arg in node.args)
         run, key_run, key_cost = refunding(holder.run), key.run, key.cost - key.reading
         of = node.args[0].type or t.DYN
@@ -474,7 +474,7 @@ class Planner:
 
         return Step(dynamic, self.base(holder) + key_cost + 1, attribute=True)
 
-    def optional_select(self, node: Call) -> Step:
+    def optional_select(self, node: CallNode) -> Step:
         operand = self.plan(node.args[0])
         field_node = node.args[1]
         assert isinstance(field_node, Literal)
@@ -505,7 +505,7 @@ class Planner:
 
         return Step(read, self.base(operand) + 1, attribute=True)
 
-    def optional_index(self, node: Call) -> Step:
+    def optional_index(self, node: CallNode) -> Step:
         holder, key = (self.plan(arg) for arg in node.args)
         run, key_run, key_cost = refunding(holder.run), key.run, key.cost - key.reading
 
@@ -523,7 +523,7 @@ class Planner:
 
         return Step(read, self.base(holder) + key_cost + 1, attribute=True)
 
-    def or_else(self, node: Call) -> Step:
+    def or_else(self, node: CallNode) -> Step:
         """``or`` and ``orValue``: the argument is run only where it is needed."""
         if node.target is None:
             return Step(raiser(EvalError(NO_OVERLOAD)), 0)
@@ -542,7 +542,7 @@ class Planner:
 
         return Step(choose, target.cost)
 
-    def match(self, node: Call) -> Step:
+    def match(self, node: CallNode) -> Step:
         """``matches`` with a constant pattern has its program at hand."""
         args = ([node.target] if node.target is not None else []) + node.args
         if len(args) == 2:

@@ -17,7 +17,7 @@ from apimachinery.cel.environment import Environment
 from apimachinery.cel.schemas.correlation import ABSENT, Absent
 from apimachinery.cel.schemas.findings import RuleFault, RuleOutcome
 from apimachinery.cel.schemas.rule_checks import find_rule_faults
-from apimachinery.cel.schemas.rule_runs import RuleNode, Run, compile_node, has_rules
+from apimachinery.cel.schemas.rule_runs import RuleNode, RuleRun, compile_node, has_rules
 from apimachinery.cel.schemas.schema_types import SchemaTypes
 
 __all__ = [
@@ -64,7 +64,7 @@ class CompiledRules:
         """
         if self._node is None:
             return RuleOutcome()
-        return Run(budget).start(self._node, obj, old, field, pieces, ratchets=ratchets)
+        return RuleRun(budget).start(self._node, obj, old, field, pieces, ratchets=ratchets)
 
 
 def check_schema(

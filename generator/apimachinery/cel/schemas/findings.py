@@ -14,13 +14,13 @@ from enum import Enum
 from typing import Any
 
 
-class NoValue(Enum):
+class NoShownValue(Enum):
     """Marks a finding that shows no value."""
 
     NO_VALUE = "no value"
 
 
-NO_VALUE = NoValue.NO_VALUE
+NO_VALUE = NoShownValue.NO_VALUE
 
 
 class FaultKind(Enum):

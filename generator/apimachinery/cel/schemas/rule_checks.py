@@ -14,8 +14,8 @@ from typing import Any
 from apimachinery.cel.environment import Environment
 from apimachinery.cel.schemas.escaping import escape
 from apimachinery.cel.schemas.findings import FaultKind, RuleFault
-from apimachinery.cel.schemas.rule_compile import CompiledRule, Rule, RuleCompiler
-from apimachinery.cel.schemas.rule_paths import PathError, read_field_path
+from apimachinery.cel.schemas.rule_compile import CompiledRule, RuleCompiler, SchemaRule
+from apimachinery.cel.schemas.rule_paths import RulePathError, read_field_path
 from apimachinery.cel.schemas.schema_types import SchemaTypes
 from apimachinery.cel.values.printing import go_quote
 from apimachinery.cel.values.ranges import MAX
@@ -184,7 +184,7 @@ class _Walk:
         uncorrelatable: str | None,
         clean: bool,
     ) -> bool:
-        rules = [Rule.read(entry) for entry in entries]
+        rules = [SchemaRule.read(entry) for entry in entries]
         before = len(self.faults)
         for index, rule in enumerate(rules):
             self.texts(rule, schema, path, f"{path}.{EXTENSION}[{index}]")
@@ -210,7 +210,7 @@ class _Walk:
     def text_fault(self, reason: str, node: str, path: str, detail: str, shown: str = "") -> None:
         self.fault(reason, node, path, detail, shown, FaultKind.TEXT)
 
-    def texts(self, rule: Rule, schema: Mapping[str, Any], node: str, place: str) -> None:
+    def texts(self, rule: SchemaRule, schema: Mapping[str, Any], node: str, place: str) -> None:
         """Faults that need no compiler."""
         message = rule.message.strip()
         if not rule.rule.strip():
@@ -247,7 +247,7 @@ class _Walk:
             self.text_fault("FieldValueInvalid", node, place, "must not contain line breaks", shown)
         try:
             read_field_path(path, schema)
-        except PathError:
+        except RulePathError:
             self.text_fault("FieldValueInvalid", node, place, "must be a valid path", shown)
 
     def compiled(

@@ -10,7 +10,7 @@ from typing import Any
 from apimachinery.cel.cost.estimate import estimate_cost
 from apimachinery.cel.environment import Environment, Program
 from apimachinery.cel.schemas.schema_types import MAX_REQUEST, Declared, SchemaTypes, size_in
-from apimachinery.cel.syntax.ast import Call, Comprehension, ListExpr, MapExpr, Node, Select, StructExpr
+from apimachinery.cel.syntax.ast import CallNode, Comprehension, ListExpr, MapExpr, Node, Select, StructExpr
 from apimachinery.cel.values import types as t
 from apimachinery.cel.values.errors import CelError, CompileError
 
@@ -18,7 +18,7 @@ SELF, OLD_SELF = "self", "oldSelf"
 
 
 @dataclass(slots=True)
-class Rule:
+class SchemaRule:
     """The texts of a rule as the schema has them."""
 
     rule: str
@@ -29,7 +29,7 @@ class Rule:
     optional_old_self: bool | None
 
     @classmethod
-    def read(cls, data: Any) -> Rule:
+    def read(cls, data: Any) -> SchemaRule:
         """From an entry of the extension; what is not a text reads as none."""
         data = data if isinstance(data, Mapping) else {}
 
@@ -68,7 +68,7 @@ class Rule:
 class CompiledRule:
     """A rule's programs. ``error`` and ``message_error`` say why there is none; an empty rule has neither."""
 
-    rule: Rule
+    rule: SchemaRule
     program: Program | None = None
     message_program: Program | None = None
     error: str = ""
@@ -88,7 +88,7 @@ class RuleCompiler:
         self.plain = base.extend(variables={SELF: of, OLD_SELF: of}, provider=types)
         self.optional = base.extend(variables={SELF: of, OLD_SELF: t.optional_of(of)}, provider=types)
 
-    def compile(self, rule: Rule, *, estimate: bool = True) -> CompiledRule:
+    def compile(self, rule: SchemaRule, *, estimate: bool = True) -> CompiledRule:
         """Compile a rule and its message expression."""
         result = CompiledRule(rule, cardinality=MAX_REQUEST // (self.declared.min_size + 1))
         if not rule.rule.strip():
@@ -149,7 +149,7 @@ def names_variable(node: Node, name: str) -> bool:
             return True
         if isinstance(node, Select):
             stack.append(node.operand)
-        elif isinstance(node, Call):
+        elif isinstance(node, CallNode):
             stack.extend(node.args)
             if node.target is not None:
                 stack.append(node.target)

@@ -10,18 +10,18 @@ _TOKEN = re.compile(r"[.\[\]]|'(?:[^'\\]|\\.)*'|[^.\[\]]+", re.DOTALL)
 _SIMPLE = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "'": "'", "\\": "\\"}
 
 
-class PathError(ValueError):
+class RulePathError(ValueError):
     """A path that is none, or leads to nothing."""
 
 
 def _unquote(token: str) -> str:
     if len(token) < 2 or token[0] != "'" or token[-1] != "'":
-        raise PathError(f"expected single quoted string but got {token}")
+        raise RulePathError(f"expected single quoted string but got {token}")
 
     def one(found: re.Match[str]) -> str:
         plain = _SIMPLE.get(found.group()[1])
         if plain is None:
-            raise PathError(f"invalid escape char {found.group()}")
+            raise RulePathError(f"invalid escape char {found.group()}")
         return plain
 
     return re.sub(r"\\.", one, token[1:-1], flags=re.DOTALL)
@@ -35,27 +35,27 @@ def read_field_path(path: str, schema: Mapping[str, Any]) -> list[tuple[str, boo
     while at < len(tokens):
         opening = tokens[at]
         if opening not in (".", "["):
-            raise PathError(f"expected [ or . but got: {opening}")
+            raise RulePathError(f"expected [ or . but got: {opening}")
         if at + 1 >= len(tokens):
-            raise PathError("unexpected end of JSON path")
+            raise RulePathError("unexpected end of JSON path")
         name = _unquote(tokens[at + 1]) if opening == "[" else tokens[at + 1]
         properties, values = schema.get("properties"), schema.get("additionalProperties")
         if properties is not None:
             schema = properties.get(name)
             if not isinstance(schema, Mapping):
-                raise PathError("does not refer to a valid field")
+                raise RulePathError("does not refer to a valid field")
             pieces.append((name, False))
         elif isinstance(values, Mapping):
             schema = values
             pieces.append((name, True))
         else:
-            raise PathError("does not refer to a valid field")
+            raise RulePathError("does not refer to a valid field")
         at += 2
         if opening == "[":
             if at >= len(tokens):
-                raise PathError("unexpected end of JSON path")
+                raise RulePathError("unexpected end of JSON path")
             if tokens[at] != "]":
-                raise PathError(f"expected ] but got {tokens[at]}")
+                raise RulePathError(f"expected ] but got {tokens[at]}")
             at += 1
     return pieces
 

@@ -16,8 +16,8 @@ from apimachinery.cel.schemas.correlation import ABSENT, NOTHING, Absent, Correl
 from apimachinery.cel.schemas.escaping import escape
 from apimachinery.cel.schemas.findings import RuleOutcome, RuleViolation
 from apimachinery.cel.schemas.rule_checks import EXTENSION
-from apimachinery.cel.schemas.rule_compile import CompiledRule, Rule, RuleCompiler
-from apimachinery.cel.schemas.rule_paths import PathError, read_field_path, show_path
+from apimachinery.cel.schemas.rule_compile import CompiledRule, RuleCompiler, SchemaRule
+from apimachinery.cel.schemas.rule_paths import RulePathError, read_field_path, show_path
 from apimachinery.cel.schemas.schema_types import Declared, SchemaTypes
 from apimachinery.cel.schemas.schema_values import converter
 from apimachinery.cel.values.errors import CostLimitError
@@ -121,7 +121,7 @@ class _Compiler:
             return
         compiler = RuleCompiler(self.env, self.types, declared)
         for entry in entries:
-            rule = Rule.read(entry)
+            rule = SchemaRule.read(entry)
             node.rules.append(compiler.compile(rule, estimate=False))
             node.paths.append(_field_path(rule, node.schema))
         node.convert = converter(node.schema, is_root)
@@ -150,15 +150,15 @@ def has_rules(schema: Mapping[str, Any], *, nested: bool = False) -> bool:
     return False
 
 
-def _field_path(rule: Rule, schema: Mapping[str, Any]) -> tuple[str, Pieces]:
+def _field_path(rule: SchemaRule, schema: Mapping[str, Any]) -> tuple[str, Pieces]:
     try:
         pieces = read_field_path(rule.field_path, schema) if rule.field_path else []
-    except PathError:
+    except RulePathError:
         pieces = []
     return show_path(pieces), tuple(name for name, _ in pieces)
 
 
-class Run:
+class RuleRun:
     """One validation of one object."""
 
     def __init__(self, budget: int):
@@ -223,7 +223,9 @@ class Run:
                 old_value = old.get(name, ABSENT)
                 self.value(node.fields[name], obj[name], old_value, place, (*pieces, name), below)
 
-    def fault(self, node: RuleNode, rule: Rule, field: str, pieces: Pieces, detail: str) -> RuleViolation:
+    def fault(
+        self, node: RuleNode, rule: SchemaRule, field: str, pieces: Pieces, detail: str
+    ) -> RuleViolation:
         return RuleViolation("FieldValueInvalid", field, pieces, detail, node.type, rule.rule)
 
     def rules(
@@ -261,13 +263,13 @@ class Run:
             elif outcome.value is not True:
                 self.broken(node, compiled, node.paths[index], obj, plain, field, pieces, correlation)
 
-    def spend(self, outcome: Outcome, node: RuleNode, rule: Rule, field: str, pieces: Pieces) -> None:
+    def spend(self, outcome: Outcome, node: RuleNode, rule: SchemaRule, field: str, pieces: Pieces) -> None:
         if outcome.cost > self.left:
             self.outcome_violations.append(self.fault(node, rule, field, pieces, OUT_OF_BUDGET))
             raise _Spent
         self.left -= outcome.cost
 
-    def failed(self, outcome: Outcome, node: RuleNode, rule: Rule, field: str, pieces: Pieces) -> None:
+    def failed(self, outcome: Outcome, node: RuleNode, rule: SchemaRule, field: str, pieces: Pieces) -> None:
         """A rule that could not be computed."""
         error, name = outcome.error, rule.message.strip(_TRIM) or rule.rule.strip(_TRIM)
         add = self.outcome_violations.append

@@ -57,7 +57,7 @@ class Select(Node):
         self.test_only = test_only
 
 
-class Call(Node):
+class CallNode(Node):
     """A function, an operator (``_+_``) or, with a ``target``, a method."""
 
     __slots__ = ("args", "function", "target")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from apimachinery.cel.syntax.ast import (
     ACCUMULATOR,
-    Call,
+    CallNode,
     Comprehension,
     Ident,
     ListExpr,
@@ -81,23 +81,23 @@ def _accu(at: int) -> Node:
 
 def _all(at: int, target: Node | None, args: list[Node]) -> Node | None:
     var, var2 = (_variable(args[0]), "") if len(args) == 2 else _two_variables(args)
-    condition = Call(at, "@not_strictly_false", [_accu(at)])
-    step = Call(at, "_&&_", [_accu(at), args[-1]])
+    condition = CallNode(at, "@not_strictly_false", [_accu(at)])
+    step = CallNode(at, "_&&_", [_accu(at), args[-1]])
     return _fold(at, target, var, var2, Literal(at, True), condition, step, _accu(at))
 
 
 def _exists(at: int, target: Node | None, args: list[Node]) -> Node | None:
     var, var2 = (_variable(args[0]), "") if len(args) == 2 else _two_variables(args)
-    condition = Call(at, "@not_strictly_false", [Call(at, "!_", [_accu(at)])])
-    step = Call(at, "_||_", [_accu(at), args[-1]])
+    condition = CallNode(at, "@not_strictly_false", [CallNode(at, "!_", [_accu(at)])])
+    step = CallNode(at, "_||_", [_accu(at), args[-1]])
     return _fold(at, target, var, var2, Literal(at, False), condition, step, _accu(at))
 
 
 def _exists_one(at: int, target: Node | None, args: list[Node]) -> Node | None:
     var, var2 = (_variable(args[0]), "") if len(args) == 2 else _two_variables(args)
-    more = Call(at, "_+_", [_accu(at), Literal(at, 1)])
-    step = Call(at, "_?_:_", [args[-1], more, _accu(at)])
-    result = Call(at, "_==_", [_accu(at), Literal(at, 1)])
+    more = CallNode(at, "_+_", [_accu(at), Literal(at, 1)])
+    step = CallNode(at, "_?_:_", [args[-1], more, _accu(at)])
+    result = CallNode(at, "_==_", [_accu(at), Literal(at, 1)])
     return _fold(at, target, var, var2, Literal(at, 0), Literal(at, True), step, result)
 
 
@@ -105,12 +105,12 @@ def _collect(
     at: int, target: Node | None, var: str, var2: str, init: Node, step: Node, condition: Node | None
 ) -> Node:
     if condition is not None:
-        step = Call(at, "_?_:_", [condition, step, _accu(at)])
+        step = CallNode(at, "_?_:_", [condition, step, _accu(at)])
     return _fold(at, target, var, var2, init, Literal(at, True), step, _accu(at))
 
 
 def _append(at: int, element: Node) -> Node:
-    return Call(at, "_+_", [_accu(at), ListExpr(at, [element])])
+    return CallNode(at, "_+_", [_accu(at), ListExpr(at, [element])])
 
 
 def _map(at: int, target: Node | None, args: list[Node]) -> Node | None:
@@ -133,14 +133,14 @@ def _transform_list(at: int, target: Node | None, args: list[Node]) -> Node | No
 def _transform_map(at: int, target: Node | None, args: list[Node]) -> Node | None:
     var, var2 = _two_variables(args)
     condition = args[2] if len(args) == 4 else None
-    step = Call(at, "cel.@mapInsert", [_accu(at), Ident(at, var), args[-1]])
+    step = CallNode(at, "cel.@mapInsert", [_accu(at), Ident(at, var), args[-1]])
     return _collect(at, target, var, var2, MapExpr(at, []), step, condition)
 
 
 def _transform_map_entry(at: int, target: Node | None, args: list[Node]) -> Node | None:
     var, var2 = _two_variables(args)
     condition = args[2] if len(args) == 4 else None
-    step = Call(at, "cel.@mapInsert", [_accu(at), args[-1]])
+    step = CallNode(at, "cel.@mapInsert", [_accu(at), args[-1]])
     return _collect(at, target, var, var2, MapExpr(at, []), step, condition)
 
 
@@ -161,16 +161,20 @@ def bind(at: int, name: str, value: Node, body: Node) -> Node:
 def _opt_map(at: int, target: Node | None, args: list[Node]) -> Node | None:
     assert target is not None
     var = _variable(args[0])
-    body = bind(at, var, Call(at, "value", [], target), args[1])
-    some = Call(at, "optional.of", [body])
-    return Call(at, "_?_:_", [Call(at, "hasValue", [], target), some, Call(at, "optional.none", [])])
+    body = bind(at, var, CallNode(at, "value", [], target), args[1])
+    some = CallNode(at, "optional.of", [body])
+    return CallNode(
+        at, "_?_:_", [CallNode(at, "hasValue", [], target), some, CallNode(at, "optional.none", [])]
+    )
 
 
 def _opt_flat_map(at: int, target: Node | None, args: list[Node]) -> Node | None:
     assert target is not None
     var = _variable(args[0])
-    body = bind(at, var, Call(at, "value", [], target), args[1])
-    return Call(at, "_?_:_", [Call(at, "hasValue", [], target), body, Call(at, "optional.none", [])])
+    body = bind(at, var, CallNode(at, "value", [], target), args[1])
+    return CallNode(
+        at, "_?_:_", [CallNode(at, "hasValue", [], target), body, CallNode(at, "optional.none", [])]
+    )
 
 
 def _is_cel(target: Node | None) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apimachinery.cel.syntax import literals
-from apimachinery.cel.syntax.ast import Call, Ident, ListExpr, Literal, MapExpr, Node, Select, StructExpr
+from apimachinery.cel.syntax.ast import CallNode, Ident, ListExpr, Literal, MapExpr, Node, Select, StructExpr
 from apimachinery.cel.syntax.lexer import EOF, LexError, Token, tokenize
 from apimachinery.cel.syntax.macros import Expander, MacroError, MacroKey
 from apimachinery.cel.syntax.syntax_errors import syntax_issues
@@ -166,7 +166,7 @@ class _Parser:
             self.at += 1
             then = self.logical("'||'", "_||_")
             self.take("':'")
-            node = Call(token[2], "_?_:_", [node, then, self.expr()])
+            node = CallNode(token[2], "_?_:_", [node, then, self.expr()])
         self.depth -= 1
         return node
 
@@ -198,7 +198,7 @@ class _Parser:
             self.link("relation")
             offset = self.tokens[self.at][2]
             self.at += 1
-            node = Call(offset, operator, [node, self.sum()])
+            node = CallNode(offset, operator, [node, self.sum()])
             operator = _RELATIONS.get(self.tokens[self.at][0])
         self.chain["relation"] = links
         return node
@@ -211,7 +211,7 @@ class _Parser:
             self.link("calc")
             offset = self.tokens[self.at][2]
             self.at += 1
-            node = Call(offset, operator, [node, self.product()])
+            node = CallNode(offset, operator, [node, self.product()])
             operator = _SUMS.get(self.tokens[self.at][0])
         self.chain["calc"] = links
         return node
@@ -225,7 +225,7 @@ class _Parser:
             self.link("calc")
             offset = self.tokens[self.at][2]
             self.at += 1
-            node = Call(offset, operator, [node, self.unary()])
+            node = CallNode(offset, operator, [node, self.unary()])
             operator = _PRODUCTS.get(self.tokens[self.at][0])
         return node
 
@@ -243,7 +243,7 @@ class _Parser:
         operand = self.member()
         if count % 2 == 0:
             return operand
-        return Call(token[2], "!_" if kind == "'!'" else "-_", [operand])
+        return CallNode(token[2], "!_" if kind == "'!'" else "-_", [operand])
 
     def member(self) -> Node:
         node = self.primary()
@@ -263,7 +263,7 @@ class _Parser:
                 optional = self.optional_mark()
                 index = self.expr()
                 self.take("']'")
-                node = Call(token[2], "_[?_]" if optional else "_[_]", [node, index])
+                node = CallNode(token[2], "_[?_]" if optional else "_[_]", [node, index])
             else:
                 self.chain["member"] = links
                 return node
@@ -292,7 +292,7 @@ class _Parser:
             raise _SyntaxFault
         self.at += 1
         if optional:
-            return Call(dot[2], "_?._", [operand, Literal(token[2], name)])
+            return CallNode(dot[2], "_?._", [operand, Literal(token[2], name)])
         return Select(dot[2], operand, name)
 
     def arguments(self) -> list[Node]:
@@ -315,7 +315,7 @@ class _Parser:
                 return self.fault(error.offset, error.message)
             if expanded is not None:
                 return expanded
-        return Call(offset, function, args, target)
+        return CallNode(offset, function, args, target)
 
     def primary(self) -> Node:
         token = self.tokens[self.at]
@@ -456,4 +456,4 @@ def _balance(function: str, terms: list[Node], offsets: list[int], low: int, hig
     middle = (low + high + 1) // 2
     left = terms[middle] if middle == low else _balance(function, terms, offsets, low, middle - 1)
     right = terms[middle + 1] if middle == high else _balance(function, terms, offsets, middle + 1, high)
-    return Call(offsets[middle], function, [left, right])
+    return CallNode(offsets[middle], function, [left, right])

@@ -19,7 +19,7 @@ from typing import Any
 from apimachinery.cel.patterns import PatternError, match_test
 from apimachinery.schema.defaulting import value_maker
 from apimachinery.schema.formats import string_format_check
-from apimachinery.schema.node import MISSING, Node
+from apimachinery.schema.node import MISSING, SchemaNode
 from apimachinery.schema.validation.explain import explain, in_enum
 from apimachinery.schema.validation.lists import distinct_check
 
@@ -33,13 +33,13 @@ _MEMO_LENGTH = 64
 _META = ("apiVersion", "kind", "metadata")
 
 
-class Checker:
+class SchemaChecker:
     """Compiles nodes to closures. ``settle`` asks for the settling form."""
 
     def __init__(self, *, settle: bool = False):
         self._settle = settle
 
-    def check(self, node: Node, *, is_resource: bool = False) -> Check:
+    def check(self, node: SchemaNode, *, is_resource: bool = False) -> Check:
         """The closure of a node; ``is_resource`` says that the value has the meta fields of a resource."""
         if len(node.types) > 1 or node.unique_items:
             return self._of_several_types(node)
@@ -50,9 +50,9 @@ class Checker:
             return self._with_logic(node, base)
         return _or_null(base) if node.nullable and not node.enum else base
 
-    def _with_logic(self, node: Node, base: Check) -> Check:
+    def _with_logic(self, node: SchemaNode, base: Check) -> Check:
         """What a node asks for itself is checked first, then its alternatives, which only restrict."""
-        plain = Checker()
+        plain = SchemaChecker()
         any_of, one_of, all_of = (
             [plain.check(_as_restriction(each)) for each in several]
             for several in (node.any_of, node.one_of, node.all_of)
@@ -73,7 +73,7 @@ class Checker:
 
         return check
 
-    def _of_several_types(self, node: Node) -> Check:
+    def _of_several_types(self, node: SchemaNode) -> Check:
         """An integer or string, or whatever else has more than one type."""
         if node.types != ("integer", "string") or node.enum or node.unique_items:
             return lambda value: not explain(node, value).faults
@@ -88,7 +88,7 @@ class Checker:
 
         return check
 
-    def _by_type(self, node: Node, is_resource: bool) -> Check:
+    def _by_type(self, node: SchemaNode, is_resource: bool) -> Check:
         kind = node.types[0] if node.types else ""
         if kind == "object":
             return self._object(node, is_resource)
@@ -104,7 +104,7 @@ class Checker:
             return lambda value: not explain(node, value).faults
         return self._untyped(node)
 
-    def _untyped(self, node: Node) -> Check:
+    def _untyped(self, node: SchemaNode) -> Check:
         """No type: each rule meets the values of its type alone."""
         as_object, as_list = self._object(node, False), self._list(node)
         as_text, as_number = _string(node), _number(node, whole=False)
@@ -121,7 +121,7 @@ class Checker:
 
         return check
 
-    def _list(self, node: Node) -> Check:
+    def _list(self, node: SchemaNode) -> Check:
         low = node.min_items or 0
         high = node.max_items if node.max_items is not None else _UNBOUNDED
         items = node.items
@@ -142,7 +142,7 @@ class Checker:
 
         return check
 
-    def _object(self, node: Node, is_resource: bool) -> Check:
+    def _object(self, node: SchemaNode, is_resource: bool) -> Check:
         low = node.min_properties or 0
         high = node.max_properties if node.max_properties is not None else _UNBOUNDED
         required = tuple(node.required)
@@ -156,7 +156,7 @@ class Checker:
                 memos[name] = memo
             checks[name] = _remembering(self.check(child), memos.get(name))
         additional = node.additional
-        others = self.check(additional) if isinstance(additional, Node) else None
+        others = self.check(additional) if isinstance(additional, SchemaNode) else None
         closed = additional is False
         missing: list[tuple[str, Callable[[], Any]]] = []
         if self._settle:
@@ -165,13 +165,13 @@ class Checker:
                 for name, child in node.properties.items()
                 if child.default is not MISSING
             ]
-            closed = not (node.preserve or isinstance(additional, Node))
+            closed = not (node.preserve or isinstance(additional, SchemaNode))
             if is_resource or node.embedded:
                 for name in _META:
                     declared = node.properties.get(name)
-                    checks[name] = Checker().check(declared) if declared is not None else _anything
+                    checks[name] = SchemaChecker().check(declared) if declared is not None else _anything
         if others is not None and not node.properties:
-            assert isinstance(additional, Node)
+            assert isinstance(additional, SchemaNode)
             return _map(additional, others, frozenset(required), low, high)
         get_plain, get_memo, get_check = plain.get, memos.get, checks.get
         has_demands = bool(missing or required or low or high < _UNBOUNDED)
@@ -207,7 +207,7 @@ class Checker:
         return check
 
 
-def _map(values: Node, check_value: Check, required: frozenset[str], low: int, high: int) -> Check:
+def _map(values: SchemaNode, check_value: Check, required: frozenset[str], low: int, high: int) -> Check:
     plain = _plain_type(values)
     only = {plain}
 
@@ -221,7 +221,7 @@ def _map(values: Node, check_value: Check, required: frozenset[str], low: int, h
     return check
 
 
-def _string(node: Node) -> Check:
+def _string(node: SchemaNode) -> Check:
     low, high = node.min_length or 0, node.max_length
     test: Callable[[str], bool] | None = None
     if node.pattern:
@@ -248,7 +248,7 @@ def _string(node: Node) -> Check:
     return check
 
 
-def _number(node: Node, *, whole: bool) -> Check:
+def _number(node: SchemaNode, *, whole: bool) -> Check:
     bounds = (node.minimum, node.maximum)
     simple = (
         node.multiple_of is None
@@ -271,7 +271,7 @@ def _number(node: Node, *, whole: bool) -> Check:
     return check
 
 
-def _plain_type(node: Node) -> type | None:
+def _plain_type(node: SchemaNode) -> type | None:
     """The Python type that is all a node asks for, None where it asks for more (or for less: null)."""
     if len(node.types) != 1 or node.enum or node.nullable or _has_logic(node):
         return None
@@ -283,11 +283,11 @@ def _plain_type(node: Node) -> type | None:
     return None
 
 
-def _has_logic(node: Node) -> bool:
+def _has_logic(node: SchemaNode) -> bool:
     return bool(node.any_of or node.one_of or node.all_of) or node.negated is not None
 
 
-def _new_memo(node: Node) -> Memo | None:
+def _new_memo(node: SchemaNode) -> Memo | None:
     """A memo for a node of strings or numbers; what it asks for must hang on the value alone."""
     return set() if node.types and set(node.types) <= {"string", "integer", "number"} else None
 
@@ -314,7 +314,7 @@ def _remembering(check: Check, memo: Memo | None) -> Check:
     return remember
 
 
-def _as_restriction(node: Node) -> Node:
+def _as_restriction(node: SchemaNode) -> SchemaNode:
     """An alternative: its defaults and unknown fields are nobody's business."""
     return replace(node, default=MISSING)
 

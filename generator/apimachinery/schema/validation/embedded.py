@@ -12,21 +12,21 @@ from typing import Any
 from apimachinery.meta.field_errors import FieldError, invalid_value, required
 from apimachinery.meta.names import dns1035_label_faults, path_segment_faults
 from apimachinery.meta.object_meta import validate_object_meta
-from apimachinery.schema.node import Node
+from apimachinery.schema.node import SchemaNode
 
 
-def has_embedded(node: Node) -> bool:
+def has_embedded(node: SchemaNode) -> bool:
     """Can a value of this node hold an embedded resource."""
     if node.embedded:
         return True
     inner = [
         *node.properties.values(),
-        *(each for each in (node.items, node.additional) if isinstance(each, Node)),
+        *(each for each in (node.items, node.additional) if isinstance(each, SchemaNode)),
     ]
     return any(map(has_embedded, inner))
 
 
-def embedded_resources(node: Node, value: Any, field: str = "") -> Iterator[tuple[dict[str, Any], str]]:
+def embedded_resources(node: SchemaNode, value: Any, field: str = "") -> Iterator[tuple[dict[str, Any], str]]:
     """Every embedded resource of a value with its path, outer ones first, siblings by name."""
     if isinstance(value, dict):
         if node.embedded:
@@ -34,14 +34,14 @@ def embedded_resources(node: Node, value: Any, field: str = "") -> Iterator[tupl
         for name in sorted(value):
             if (child := node.properties.get(name)) is not None:
                 yield from embedded_resources(child, value[name], f"{field}.{name}" if field else name)
-            elif isinstance(node.additional, Node):
+            elif isinstance(node.additional, SchemaNode):
                 yield from embedded_resources(node.additional, value[name], f"{field}[{name}]")
     elif isinstance(value, list) and node.items is not None:
         for index, item in enumerate(value):
             yield from embedded_resources(node.items, item, f"{field}[{index}]")
 
 
-def embedded_faults(node: Node, value: Any, field: str = "") -> Iterator[FieldError]:
+def embedded_faults(node: SchemaNode, value: Any, field: str = "") -> Iterator[FieldError]:
     """The faults of every embedded resource in ``value``."""
     for resource, at in embedded_resources(node, value, field):
         yield from _resource_faults(resource, at)

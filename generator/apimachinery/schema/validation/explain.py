@@ -13,14 +13,14 @@ from typing import Any
 from apimachinery.cel.patterns import PatternError, match_test
 from apimachinery.meta.printing import go_quote
 from apimachinery.schema.formats import string_format_check
-from apimachinery.schema.node import Node
+from apimachinery.schema.node import SchemaNode
 from apimachinery.schema.numbers import as_go, is_json_integer
-from apimachinery.schema.validation.faults import Fault, Result, Rule
+from apimachinery.schema.validation.faults import Fault, FaultRule, Result
 from apimachinery.schema.validation.numbers import number_faults
-from apimachinery.schema.validation.ratcheting import Correlation, frozen, same
+from apimachinery.schema.validation.ratcheting import OldAndNew, frozen, same
 
 
-def explain(node: Node, value: Any, path: str = "", correlation: Correlation | None = None) -> Result:
+def explain(node: SchemaNode, value: Any, path: str = "", correlation: OldAndNew | None = None) -> Result:
     """Every fault of ``value``; with a correlation those of unchanged values are left out."""
     result = _explain_value(node, value, path, correlation)
     if result.faults and correlation is not None and correlation.unchanged():
@@ -30,7 +30,7 @@ def explain(node: Node, value: Any, path: str = "", correlation: Correlation | N
     return result
 
 
-def _explain_value(node: Node, value: Any, path: str, correlation: Correlation | None) -> Result:
+def _explain_value(node: SchemaNode, value: Any, path: str, correlation: OldAndNew | None) -> Result:
     result = Result()
     if node.types or node.format:
         _type(result, node, value, path)
@@ -69,7 +69,7 @@ def json_type(value: Any) -> tuple[str, str]:
     return "object", ""
 
 
-def _type(result: Result, node: Node, value: Any, path: str) -> None:
+def _type(result: Result, node: SchemaNode, value: Any, path: str) -> None:
     result.checks += 1
     if value is None:
         if node.types and "null" not in node.types and not node.nullable:
@@ -96,17 +96,17 @@ def _type(result: Result, node: Node, value: Any, path: str) -> None:
 
 
 def _type_fault(path: str, wanted: str, found: str) -> Fault:
-    return Fault(Rule.TYPE, path, f'{path} in body must be of type {wanted}: "{found}"', found)
+    return Fault(FaultRule.TYPE, path, f'{path} in body must be of type {wanted}: "{found}"', found)
 
 
-def _string(result: Result, node: Node, value: str, path: str) -> None:
+def _string(result: Result, node: SchemaNode, value: str, path: str) -> None:
     fault: Fault | None = None
     if node.max_length is not None and len(value) > node.max_length:
         text = f"{path} in body should be at most {node.max_length} chars long"
-        fault = Fault(Rule.TOO_LONG, path, text, value, node.max_length)
+        fault = Fault(FaultRule.TOO_LONG, path, text, value, node.max_length)
     elif node.min_length is not None and len(value) < node.min_length:
         fault = Fault(
-            Rule.OTHER, path, f"{path} in body should be at least {node.min_length} chars long", value
+            FaultRule.OTHER, path, f"{path} in body should be at least {node.min_length} chars long", value
         )
     elif node.pattern:
         fault = _pattern_fault(node.pattern, value, path)
@@ -117,7 +117,7 @@ def _string(result: Result, node: Node, value: str, path: str) -> None:
     if check is not None:
         if not check(value):
             text = f"{path} in body must be of type {node.format}: {go_quote(value)}"
-            result.add(Fault(Rule.TYPE, path, text, value))
+            result.add(Fault(FaultRule.TYPE, path, text, value))
         result.checks += 1
 
 
@@ -127,22 +127,24 @@ def _pattern_fault(pattern: str, value: str, path: str) -> Fault | None:
             return None
     except PatternError as error:
         pattern = f"{pattern}, but pattern is invalid: {error}"
-    return Fault(Rule.OTHER, path, f"{path} in body should match '{pattern}'", value)
+    return Fault(FaultRule.OTHER, path, f"{path} in body should match '{pattern}'", value)
 
 
-def _list(result: Result, node: Node, value: list[Any], path: str, correlation: Correlation | None) -> None:
+def _list(
+    result: Result, node: SchemaNode, value: list[Any], path: str, correlation: OldAndNew | None
+) -> None:
     if node.items is not None:
         for index, item in enumerate(value):
             inner = correlation.item(index) if correlation is not None else None
             result.merge(explain(node.items, item, f"{path}[{index}]", inner))
     if node.min_items is not None and len(value) < node.min_items:
         text = f"{path} in body should have at least {node.min_items} items"
-        result.add(Fault(Rule.OTHER, path, text, len(value)))
+        result.add(Fault(FaultRule.OTHER, path, text, len(value)))
     if node.max_items is not None and len(value) > node.max_items:
         text = f"{path} in body should have at most {node.max_items} items"
-        result.add(Fault(Rule.TOO_MANY, path, text, len(value), node.max_items))
+        result.add(Fault(FaultRule.TOO_MANY, path, text, len(value), node.max_items))
     if node.unique_items and len(set(map(frozen, value))) < len(value):
-        result.add(Fault(Rule.OTHER, path, f"{path} in body shouldn't contain duplicates"))
+        result.add(Fault(FaultRule.OTHER, path, f"{path} in body shouldn't contain duplicates"))
     result.checks += 2
 
 
@@ -161,29 +163,29 @@ def _equals(value: Any, allowed: Any) -> bool:
     return same(value, allowed)
 
 
-def _enum(result: Result, node: Node, value: Any, path: str) -> None:
+def _enum(result: Result, node: SchemaNode, value: Any, path: str) -> None:
     if node.enum and not in_enum(value, node.enum):
         text = f"{path} in body should be one of {node.enum}"
-        result.add(Fault(Rule.ENUM, path, text, value, node.enum))
+        result.add(Fault(FaultRule.ENUM, path, text, value, node.enum))
     result.checks += 1
 
 
 def _object(
-    result: Result, node: Node, value: dict[str, Any], path: str, correlation: Correlation | None
+    result: Result, node: SchemaNode, value: dict[str, Any], path: str, correlation: OldAndNew | None
 ) -> None:
     result.checks += 1
     if node.min_properties is not None and len(value) < node.min_properties:
         text = f"{path} in body should have at least {node.min_properties} properties"
-        result.add(Fault(Rule.OTHER, path, text, len(value)))
+        result.add(Fault(FaultRule.OTHER, path, text, len(value)))
     if node.max_properties is not None and len(value) > node.max_properties:
         text = f"{path} in body should have at most {node.max_properties} properties"
-        result.add(Fault(Rule.TOO_MANY, path, text, len(value), node.max_properties))
+        result.add(Fault(FaultRule.TOO_MANY, path, text, len(value), node.max_properties))
     if node.additional is False:
         for name in sorted(value):
             if name not in node.properties:
                 text = f"{path}.{name} in body is a forbidden property"
-                result.add(Fault(Rule.OTHER, path, text, name))
-    elif isinstance(node.additional, Node):
+                result.add(Fault(FaultRule.OTHER, path, text, name))
+    elif isinstance(node.additional, SchemaNode):
         for name in sorted(value):
             if name not in node.properties:
                 inner = correlation.field(name) if correlation is not None else None
@@ -196,13 +198,13 @@ def _object(
     for name in node.required:
         if name not in value:
             inner_path = f"{path}.{name}"
-            result.add(Fault(Rule.REQUIRED, inner_path, f"{inner_path} in body is required"))
+            result.add(Fault(FaultRule.REQUIRED, inner_path, f"{inner_path} in body is required"))
 
 
 _TYPE_META = ("kind", "apiVersion")
 
 
-def _logic(node: Node, value: Any, path: str, correlation: Correlation | None) -> Result:
+def _logic(node: SchemaNode, value: Any, path: str, correlation: OldAndNew | None) -> Result:
     result = Result()
     if node.any_of:
         best: Result | None = None
@@ -215,7 +217,9 @@ def _logic(node: Node, value: Any, path: str, correlation: Correlation | None) -
                 best = found
         if best is not None:
             if best.faults:
-                result.add(Fault(Rule.PLAIN, path, f'"{path}" must validate at least one schema (anyOf)'))
+                result.add(
+                    Fault(FaultRule.PLAIN, path, f'"{path}" must validate at least one schema (anyOf)')
+                )
             result.merge(best)
     if node.one_of:
         _one_of(result, node, value, path, correlation)
@@ -226,20 +230,22 @@ def _logic(node: Node, value: Any, path: str, correlation: Correlation | None) -
         broken = sum(bool(part.faults) for part in parts)
         if broken:
             none = ". None validated" if broken == len(parts) else ""
-            result.add(Fault(Rule.PLAIN, path, f'"{path}" must validate all the schemas (allOf){none}'))
+            result.add(Fault(FaultRule.PLAIN, path, f'"{path}" must validate all the schemas (allOf){none}'))
     if node.negated is not None and not _explain_value(node.negated, value, path, correlation).faults:
-        result.add(Fault(Rule.PLAIN, path, f'"{path}" must not validate the schema (not)'))
+        result.add(Fault(FaultRule.PLAIN, path, f'"{path}" must not validate the schema (not)'))
     result.checks += 1
     return result
 
 
-def _one_of(result: Result, node: Node, value: Any, path: str, correlation: Correlation | None) -> None:
+def _one_of(result: Result, node: SchemaNode, value: Any, path: str, correlation: OldAndNew | None) -> None:
     outcomes = [_explain_value(each, value, path, correlation) for each in node.one_of]
     valid = [each for each in outcomes if not each.faults]
     if len(valid) == 1:
         result.merge(valid[0])
         return
     said = f"Found {len(valid)} valid alternatives" if valid else "Found none valid"
-    result.add(Fault(Rule.PLAIN, path, f'"{path}" must validate one and only one schema (oneOf). {said}'))
+    result.add(
+        Fault(FaultRule.PLAIN, path, f'"{path}" must validate one and only one schema (oneOf). {said}')
+    )
     if not valid:
         result.merge(max(outcomes, key=lambda each: each.checks))

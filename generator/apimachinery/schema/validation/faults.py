@@ -27,7 +27,7 @@ from apimachinery.meta.field_errors import (
 from apimachinery.meta.printing import go_json
 
 
-class Rule(Enum):
+class FaultRule(Enum):
     """The rules whose faults are worded apart; ``PLAIN`` is a fault of the object as a whole."""
 
     TYPE = 1
@@ -43,7 +43,7 @@ class Rule(Enum):
 class Fault:
     """One fault. ``path`` starts with a dot or not, as it came about; ``limit`` is what the rule allows."""
 
-    rule: Rule
+    rule: FaultRule
     path: str
     text: str
     value: Any = ""
@@ -82,19 +82,19 @@ def field_errors(faults: Iterable[Fault], base: str = "") -> list[FieldError]:
 
 
 def _field_error(fault: Fault, base: str) -> FieldError:
-    relative = fault.path.removeprefix(".") if fault.rule is not Rule.PLAIN else ""
+    relative = fault.path.removeprefix(".") if fault.rule is not FaultRule.PLAIN else ""
     field = f"{base}.{relative}" if base and relative else base or relative or ROOT
     match fault.rule:
-        case Rule.REQUIRED:
+        case FaultRule.REQUIRED:
             return required(field)
-        case Rule.ENUM:
+        case FaultRule.ENUM:
             allowed = (each if isinstance(each, str) else go_json(each) for each in fault.limit)
             return not_supported(field, fault.value, allowed)
-        case Rule.TOO_LONG:
+        case FaultRule.TOO_LONG:
             return too_long(field, fault.limit)
-        case Rule.TOO_MANY:
+        case FaultRule.TOO_MANY:
             return too_many(field, fault.value, fault.limit)
-        case Rule.TYPE:
+        case FaultRule.TYPE:
             return FieldError(Reason.TYPE_INVALID, field, fault.text, fault.value)
         case _:
             return invalid_value(field, fault.value, fault.text)

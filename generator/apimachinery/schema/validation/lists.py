@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from apimachinery.meta.field_errors import FieldError, duplicate, invalid_value
-from apimachinery.schema.node import Node
+from apimachinery.schema.node import SchemaNode
 from apimachinery.schema.validation.ratcheting import frozen
 
 
-def list_faults(node: Node, value: Any, field: str = "") -> Iterator[FieldError]:
+def list_faults(node: SchemaNode, value: Any, field: str = "") -> Iterator[FieldError]:
     """The duplicates in every set and keyed list of ``value``; siblings by name."""
     if isinstance(value, list):
         if node.list_type == "set":
@@ -29,11 +29,11 @@ def list_faults(node: Node, value: Any, field: str = "") -> Iterator[FieldError]
         for name in sorted(value):
             if (child := node.properties.get(name)) is not None:
                 yield from list_faults(child, value[name], f"{field}.{name}" if field else name)
-            elif isinstance(node.additional, Node):
+            elif isinstance(node.additional, SchemaNode):
                 yield from list_faults(node.additional, value[name], f"{field}[{name}]")
 
 
-def distinct_check(node: Node) -> Callable[[list[Any]], bool] | None:
+def distinct_check(node: SchemaNode) -> Callable[[list[Any]], bool] | None:
     """The fast pass for one list: a closure that says whether its items are distinct, None where they need not be.
 
     It may err on the side of no.
@@ -71,7 +71,7 @@ def _repeated(items: list[Any]) -> list[int]:
     return found
 
 
-def _keyed_faults(node: Node, value: list[Any], field: str) -> Iterator[FieldError]:
+def _keyed_faults(node: SchemaNode, value: list[Any], field: str) -> Iterator[FieldError]:
     for index, item in enumerate(value):
         if item is not None and not isinstance(item, dict):
             yield invalid_value(f"{field}[{index}]", item, "must be an object for an array of list-type map")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apimachinery.schema.node import Node
+from apimachinery.schema.node import SchemaNode
 
 
 def same(one: Any, other: Any) -> bool:
@@ -34,12 +34,12 @@ def frozen(value: Any) -> Any:
     return (type(value).__name__, value)
 
 
-class Correlation:
+class OldAndNew:
     """A new value with the old one it stems from, as one schema node sees them."""
 
     __slots__ = ("_items", "_same", "new", "node", "old")
 
-    def __init__(self, node: Node, new: Any, old: Any):
+    def __init__(self, node: SchemaNode, new: Any, old: Any):
         self.node = node
         self.new = new
         self.old = old
@@ -52,20 +52,20 @@ class Correlation:
             self._same = same(self.new, self.old)
         return self._same
 
-    def field(self, name: str) -> Correlation | None:
+    def field(self, name: str) -> OldAndNew | None:
         """The correlation of a field, None where there is no object on both sides."""
         if not isinstance(self.old, dict) or not isinstance(self.new, dict):
             return None
         node = self.node.properties.get(name)
         if node is None:
-            if not isinstance(self.node.additional, Node):
+            if not isinstance(self.node.additional, SchemaNode):
                 return None
             node = self.node.additional
         if name not in self.old:
             return None
-        return Correlation(node, self.new.get(name), self.old[name])
+        return OldAndNew(node, self.new.get(name), self.old[name])
 
-    def item(self, index: int) -> Correlation | None:
+    def item(self, index: int) -> OldAndNew | None:
         """The correlation of an item of a keyed list, None where no old item has its keys."""
         if self.node.list_type != "map" or self.node.items is None or not isinstance(self.old, list):
             return None
@@ -74,7 +74,7 @@ class Correlation:
             for each in self.old:
                 self._items.setdefault(self._key(each), each)
         old = self._items.get(self._key(self.new[index]))
-        return None if old is None else Correlation(self.node.items, self.new[index], old)
+        return None if old is None else OldAndNew(self.node.items, self.new[index], old)
 
     def _key(self, item: Any) -> Any:
         if not isinstance(item, dict):

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from apimachinery.http.messages import User
 from apimachinery.http.steps import Asking, Waiting
-from apimachinery.server.request.options import DeleteOptions
+from apimachinery.server.request.options import DeletionOptions
 from apimachinery.server.request.target import WriteTarget
 
 
@@ -33,7 +33,7 @@ class Operation:
     obj: dict[str, Any] | None
     old: dict[str, Any] | None
     name: str
-    deletion: DeleteOptions | None = None
+    deletion: DeletionOptions | None = None
     wants_second_round: bool = False
     second_round: bool = False
     memory: dict[str, Any] = field(default_factory=dict)

@@ -14,7 +14,7 @@ Observe = Callable[[str, bool, bool, float], None]
 Steps = tuple[tuple[Step, ...], tuple[Step, ...]]
 
 
-class InOrder:
+class PluginsInOrder:
     """All ``admit`` in order, then all ``validate``; the first refusal counts.
 
     A plugin costs writes nothing that are not of its resources, nor a step that it does not have.

@@ -13,7 +13,7 @@ from apimachinery.access.control import Access
 from apimachinery.access.escalation import Escalation
 from apimachinery.server.admission.builtin import certificates
 from apimachinery.server.admission.builtin.access import CreateRights, RoleEscalation
-from apimachinery.server.admission.builtin.always import AlwaysAdmit, AlwaysDeny
+from apimachinery.server.admission.builtin.always import AlwaysAdmit, AlwaysDenyPlugin
 from apimachinery.server.admission.builtin.claim_resize import PersistentVolumeClaimResize
 from apimachinery.server.admission.builtin.default_classes import DefaultIngressClass, DefaultStorageClass
 from apimachinery.server.admission.builtin.default_tolerations import DefaultTolerationSeconds
@@ -49,7 +49,7 @@ from apimachinery.server.admission.policies.policies import Policies
 from apimachinery.server.admission.policies.validating_policies import ValidatingPolicies
 from apimachinery.server.admission.webhooks.mutating_webhooks import MutatingWebhooks
 from apimachinery.server.admission.webhooks.validating_webhooks import ValidatingWebhooks
-from apimachinery.server.admission.webhooks.webhook_configurations import Webhooks
+from apimachinery.server.admission.webhooks.webhook_configurations import ConfiguredWebhooks
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.options import OptionError
 from apimachinery.server.network.webhook_calls import WebhookCalls
@@ -74,7 +74,7 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedPlugin:
     """A plugin that may be switched on and off; ``default`` where it is on in kube-apiserver.
 
     ``make`` is None for what this server has not: where ``lacks`` is empty it does nothing there either, as its feature
@@ -91,81 +91,91 @@ def _owner_references(around: Around) -> Plugin:
     return OwnerReferencesPermissionEnforcement(around.catalog, around.access.authorizer)
 
 
-def _webhooks(kind: str, around: Around) -> Webhooks:
-    return Webhooks(kind, around.catalog, around.cache, around.access, around.calls)
+def _webhooks(kind: str, around: Around) -> ConfiguredWebhooks:
+    return ConfiguredWebhooks(kind, around.catalog, around.cache, around.access, around.calls)
 
 
 CONFIGURED = "it needs --admission-control-config-file, which this server does not have"
 PLUGINS = (
-    Named("AlwaysAdmit", lambda around: AlwaysAdmit(), default=False),
-    Named(
+    NamedPlugin("AlwaysAdmit", lambda around: AlwaysAdmit(), default=False),
+    NamedPlugin(
         "NamespaceAutoProvision",
         lambda around: NamespaceAutoProvision(around.cache, around.create_namespace),
         default=False,
     ),
-    Named("NamespaceLifecycle", lambda around: NamespaceLifecycle(around.cache, around.namespaces)),
-    Named("NamespaceExists", lambda around: NamespaceExists(around.cache), default=False),
-    Named(
+    NamedPlugin("NamespaceLifecycle", lambda around: NamespaceLifecycle(around.cache, around.namespaces)),
+    NamedPlugin("NamespaceExists", lambda around: NamespaceExists(around.cache), default=False),
+    NamedPlugin(
         "LimitPodHardAntiAffinityTopology", lambda around: LimitPodHardAntiAffinityTopology(), default=False
     ),
-    Named("LimitRanger", lambda around: LimitRanger(around.cache)),
-    Named("ServiceAccount", lambda around: ServiceAccount(around.cache)),
-    Named(
+    NamedPlugin("LimitRanger", lambda around: LimitRanger(around.cache)),
+    NamedPlugin("ServiceAccount", lambda around: ServiceAccount(around.cache)),
+    NamedPlugin(
         "NodeRestriction",
         lambda around: NodeRestriction(around.cache, around.access.authorizer),
         default=False,
     ),
-    Named("TaintNodesByCondition", lambda around: TaintNodesByCondition()),
-    Named("AlwaysPullImages", lambda around: AlwaysPullImages(), default=False),
-    Named("ImagePolicyWebhook", default=False, lacks=CONFIGURED),
-    Named("PodSecurity", lambda around: PodSecurity(around.cache)),
-    Named("PodNodeSelector", lambda around: PodNodeSelector(around.cache), default=False),
-    Named("Priority", lambda around: Priority(around.cache)),
-    Named("DefaultTolerationSeconds", lambda around: DefaultTolerationSeconds(around.toleration_seconds)),
-    Named("PodTolerationRestriction", lambda around: PodTolerationRestriction(around.cache), default=False),
-    Named("EventRateLimit", default=False, lacks=CONFIGURED),
-    Named("ExtendedResourceToleration", lambda around: ExtendedResourceToleration(), default=False),
-    Named("DefaultStorageClass", lambda around: DefaultStorageClass(around.cache)),
-    Named("StorageObjectInUseProtection", lambda around: StorageObjectInUseProtection()),
-    Named("PodGroupProtection"),
-    Named(
+    NamedPlugin("TaintNodesByCondition", lambda around: TaintNodesByCondition()),
+    NamedPlugin("AlwaysPullImages", lambda around: AlwaysPullImages(), default=False),
+    NamedPlugin("ImagePolicyWebhook", default=False, lacks=CONFIGURED),
+    NamedPlugin("PodSecurity", lambda around: PodSecurity(around.cache)),
+    NamedPlugin("PodNodeSelector", lambda around: PodNodeSelector(around.cache), default=False),
+    NamedPlugin("Priority", lambda around: Priority(around.cache)),
+    NamedPlugin(
+        "DefaultTolerationSeconds", lambda around: DefaultTolerationSeconds(around.toleration_seconds)
+    ),
+    NamedPlugin(
+        "PodTolerationRestriction", lambda around: PodTolerationRestriction(around.cache), default=False
+    ),
+    NamedPlugin("EventRateLimit", default=False, lacks=CONFIGURED),
+    NamedPlugin("ExtendedResourceToleration", lambda around: ExtendedResourceToleration(), default=False),
+    NamedPlugin("DefaultStorageClass", lambda around: DefaultStorageClass(around.cache)),
+    NamedPlugin("StorageObjectInUseProtection", lambda around: StorageObjectInUseProtection()),
+    NamedPlugin("PodGroupProtection"),
+    NamedPlugin(
         "OwnerReferencesPermissionEnforcement",
         _owner_references,
         default=False,
     ),
-    Named("PersistentVolumeClaimResize", lambda around: PersistentVolumeClaimResize(around.cache)),
-    Named("RuntimeClass", lambda around: RuntimeClass(around.cache)),
-    Named("CertificateApproval", lambda around: certificates.CertificateApproval(around.access.authorizer)),
-    Named("CertificateSigning", lambda around: certificates.CertificateSigning(around.access.authorizer)),
-    Named(
+    NamedPlugin("PersistentVolumeClaimResize", lambda around: PersistentVolumeClaimResize(around.cache)),
+    NamedPlugin("RuntimeClass", lambda around: RuntimeClass(around.cache)),
+    NamedPlugin(
+        "CertificateApproval", lambda around: certificates.CertificateApproval(around.access.authorizer)
+    ),
+    NamedPlugin(
+        "CertificateSigning", lambda around: certificates.CertificateSigning(around.access.authorizer)
+    ),
+    NamedPlugin(
         "ClusterTrustBundleAttest",
         lambda around: certificates.ClusterTrustBundleAttest(around.access.authorizer),
     ),
-    Named("CertificateSubjectRestriction", lambda around: certificates.CertificateSubjectRestriction()),
-    Named("DefaultIngressClass", lambda around: DefaultIngressClass(around.cache)),
-    Named("DenyServiceExternalIPs", lambda around: DenyServiceExternalIPs(), default=False),
-    Named("PodTopologyLabels", lambda around: PodTopologyLabels(around.cache)),
-    Named("PodGroupWorkloadExists"),
-    Named("NodeDeclaredFeatureValidator", lambda around: NodeDeclaredFeatureValidator(around.cache)),
-    Named("JobValidation"),
-    Named("PodResizeValidator", lambda around: PodResizeValidator(around.cache)),
-    Named(
+    NamedPlugin("CertificateSubjectRestriction", lambda around: certificates.CertificateSubjectRestriction()),
+    NamedPlugin("DefaultIngressClass", lambda around: DefaultIngressClass(around.cache)),
+    NamedPlugin("DenyServiceExternalIPs", lambda around: DenyServiceExternalIPs(), default=False),
+    NamedPlugin("PodTopologyLabels", lambda around: PodTopologyLabels(around.cache)),
+    NamedPlugin("PodGroupWorkloadExists"),
+    NamedPlugin("NodeDeclaredFeatureValidator", lambda around: NodeDeclaredFeatureValidator(around.cache)),
+    NamedPlugin("JobValidation"),
+    NamedPlugin("PodResizeValidator", lambda around: PodResizeValidator(around.cache)),
+    NamedPlugin(
         "MutatingAdmissionPolicy",
         lambda around: MutatingPolicies(Policies("mutating", around.catalog, around.cache, around.access)),
     ),
-    Named("MutatingAdmissionWebhook", lambda around: MutatingWebhooks(_webhooks("mutating", around))),
-    Named(
+    NamedPlugin("MutatingAdmissionWebhook", lambda around: MutatingWebhooks(_webhooks("mutating", around))),
+    NamedPlugin(
         "ValidatingAdmissionPolicy",
         lambda around: ValidatingPolicies(
             Policies("validating", around.catalog, around.cache, around.access)
         ),
     ),
-    Named("ValidatingAdmissionWebhook", lambda around: ValidatingWebhooks(_webhooks("validating", around))),
-    Named(
+    NamedPlugin(
+        "ValidatingAdmissionWebhook", lambda around: ValidatingWebhooks(_webhooks("validating", around))
+    ),
+    NamedPlugin(
         "ResourceQuota",
         lambda around: ResourceQuota(around.catalog, around.cache, around.charges, around.writer),
     ),
-    Named("AlwaysDeny", lambda around: AlwaysDeny(), default=False),
+    NamedPlugin("AlwaysDeny", lambda around: AlwaysDenyPlugin(), default=False),
 )
 """In order."""
 DEFAULT = frozenset(plugin.name for plugin in PLUGINS if plugin.default) - {"ServiceAccount"}

@@ -30,7 +30,7 @@ from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.controller import Controller, Source
 from apimachinery.server.request.bodies import finish_form
-from apimachinery.server.request.options import DeleteOptions, WriteOptions
+from apimachinery.server.request.options import DeletionOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.identity import now
@@ -155,7 +155,7 @@ class LocalApiServices(Controller):
         label = (current["metadata"].get("labels") or {}).get(LABEL)
         if (group, version) not in self._owners and (label == ALWAYS or (label == ON_START and not started)):
             with contextlib.suppress(ApiError):
-                await self._deleter.delete(self._target(name), DeleteOptions())
+                await self._deleter.delete(self._target(name), DeletionOptions())
         elif (current.get("spec") or {}).get("service") is None:
             await self._say_available(name, current)
 

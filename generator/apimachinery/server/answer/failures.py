@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from apimachinery.http.messages import Request, Response
 from apimachinery.meta.errors import ApiError, unreadable
-from apimachinery.server.request.codecs import JSON, Codec
+from apimachinery.server.request.codecs import JSON, WireCodec
 from apimachinery.server.request.negotiation import for_error
 from apimachinery.storage.file_lock import StorageFileError
 from apimachinery.storage.interface import (
@@ -38,7 +38,7 @@ def unclear(request: Request) -> Response:
     return Response(500, shown.encode(), "text/plain; charset=utf-8")
 
 
-def failure(request: Request, codecs: Iterable[Codec], error: ApiError) -> Response:
+def failure(request: Request, codecs: Iterable[WireCodec], error: ApiError) -> Response:
     """A failure in the form the client asked for."""
     codec = for_error(request.headers.get("accept", ""), codecs)
     headers = (("Retry-After", str(error.retry_after)),) if error.retry_after else ()

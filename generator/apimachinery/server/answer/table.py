@@ -14,12 +14,12 @@ from typing import Any
 
 from apimachinery.kinds.cells import CELLS
 from apimachinery.kinds.durations import since
-from apimachinery.meta.json_path import Budget, PathError, PathTooCostly, parse_path, searches
+from apimachinery.meta.json_path import PathError, PathTooCostly, SearchBudget, parse_path, searches
 from apimachinery.meta.resources import PrinterColumn
 from apimachinery.server.catalog.family import BUILT_IN, CUSTOM, Family
 from apimachinery.server.catalog.served import Served
 
-Cell = Callable[[dict[str, Any], Budget], Any]
+Cell = Callable[[dict[str, Any], SearchBudget], Any]
 CELL_VALUES = 10_000
 ROW_VALUES = 20_000
 LEAST_VALUES = 100
@@ -66,7 +66,7 @@ class Columns:
 
     def cells(self, obj: dict[str, Any]) -> list[Any]:
         """One row."""
-        budget = Budget(ROW_VALUES)
+        budget = SearchBudget(ROW_VALUES)
         return [make(obj, budget) for make in self.makers]
 
     @property
@@ -84,7 +84,7 @@ def _computed_columns(served: Served) -> Columns:
     definitions = tuple(_definition(column) for column in columns)
 
     def nothing() -> list[Any]:
-        return [make({"metadata": {}, "spec": {}, "status": {}}, Budget(ROW_VALUES)) for make in makers]
+        return [make({"metadata": {}, "spec": {}, "status": {}}, SearchBudget(ROW_VALUES)) for make in makers]
 
     return Columns(definitions, tuple(makers), nothing, columns[-1].name == "Created At")
 
@@ -151,9 +151,9 @@ def _found(column: PrinterColumn) -> Cell:
     except PathError:
         return lambda obj, row: None
 
-    def find(obj: dict[str, Any], row: Budget) -> Any:
+    def find(obj: dict[str, Any], row: SearchBudget) -> Any:
         given = max(LEAST_VALUES, min(CELL_VALUES, row.left))
-        budget = Budget(given)
+        budget = SearchBudget(given)
         try:
             for value in path.each(obj, budget):
                 if column.type in ("string", "date"):

@@ -15,8 +15,15 @@ from apimachinery.meta.errors import ApiError, bad_request
 from apimachinery.server.answer.table import Columns, columns_of
 from apimachinery.server.answer.view import JsonView, ListMeta, View, encode_list_meta
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.request.codecs import CBOR, JSON, Codec, Codecs
-from apimachinery.server.request.negotiation import METADATA, METADATA_LIST, PLAIN, TABLE, Form, negotiate
+from apimachinery.server.request.codecs import CBOR, JSON, Codecs, WireCodec
+from apimachinery.server.request.negotiation import (
+    METADATA,
+    METADATA_LIST,
+    PLAIN,
+    TABLE,
+    AnswerForm,
+    negotiate,
+)
 from apimachinery.storage.interface import Record
 from apimachinery.wire.blocks import in_blocks
 from apimachinery.wire.json import decode, elements, encode
@@ -204,7 +211,7 @@ class EncodedView:
 
     lists_quickly = False
 
-    def __init__(self, view: View, codec: Codec, binary: Collection[tuple[str, ...]] = ()) -> None:
+    def __init__(self, view: View, codec: WireCodec, binary: Collection[tuple[str, ...]] = ()) -> None:
         self._view = view
         self._codec = codec
         self._binary = binary  # paths of bytes, for a codec that does not write them as base64
@@ -284,7 +291,7 @@ def asked_view(request: Request, served: Served, codecs: Codecs, *, of_list: boo
     return view_of(served, form, include, of_list=of_list)
 
 
-def view_of(served: Served, form: Form, include: str, *, of_list: bool) -> View:
+def view_of(served: Served, form: AnswerForm, include: str, *, of_list: bool) -> View:
     """The view that shows a resource in a form. Raises ApiError 400, 406."""
     name = f"{id(form.codec)} {form.shown_as} {form.version} {include}"
     if form.shown_as in (METADATA, METADATA_LIST) and (form.shown_as == METADATA_LIST) != of_list:
@@ -297,7 +304,7 @@ def view_of(served: Served, form: Form, include: str, *, of_list: bool) -> View:
     return found
 
 
-def _made(served: Served, form: Form, include: str) -> View:
+def _made(served: Served, form: AnswerForm, include: str) -> View:
     view: View
     if form.shown_as == TABLE:
         if include not in ("", "Metadata", "Object", "None"):
@@ -319,7 +326,7 @@ def _made(served: Served, form: Form, include: str) -> View:
 class WrongNumber(MetadataView):
     """One object asked for as a list, or a list as one object: refused when it is to be shown, after the work."""
 
-    def __init__(self, served: Served, form: Form, of_list: bool) -> None:
+    def __init__(self, served: Served, form: AnswerForm, of_list: bool) -> None:
         super().__init__(served, form.version)
         self.key = ("wrong number", served, of_list)
         self.watch_content_type = form.codec.stream_media_type

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from apimachinery.wire.protobuf import Messages
 
 
-class Package:
+class ServedPackage:
     """One generated package; with a ``release`` its definitions are without the fields that later releases added."""
 
     def __init__(self, name: str, release: str = "") -> None:
@@ -236,7 +236,7 @@ def _without(fields: Mapping[str, Any], names: frozenset[str]) -> dict[str, Any]
     return {name: value for name, value in fields.items() if name not in names}
 
 
-def add_package(catalog: Catalog, package: Package, options: ApiOptions) -> None:
+def add_package(catalog: Catalog, package: ServedPackage, options: ApiOptions) -> None:
     """Puts a package's resources into a catalog, those that the options ask for."""
     chosen = [resource for resource in package.resources() if is_served(resource, options)]
     storage = _storage_versions(package)
@@ -249,7 +249,7 @@ def add_package(catalog: Catalog, package: Package, options: ApiOptions) -> None
             catalog.add_group(group, versions, found)
 
 
-def _check_group(catalog: Catalog, package: Package, group: str) -> None:
+def _check_group(catalog: Catalog, package: ServedPackage, group: str) -> None:
     """Sees to it that the keys of a package's objects are nobody else's. Raises OptionError."""
     if is_reserved(group):
         raise OptionError(f"--packages: {package.name} has a group {group!r}, whose keys are Kubernetes' own")
@@ -260,7 +260,7 @@ def _check_group(catalog: Catalog, package: Package, group: str) -> None:
         )
 
 
-def _check_prefixes(package: Package, found: Iterable[Served]) -> None:
+def _check_prefixes(package: ServedPackage, found: Iterable[Served]) -> None:
     """Sees to it that two resources have the same keys only if they are versions of one kind. Raises OptionError."""
     kinds: dict[str, Served] = {}
     for served in found:
@@ -309,7 +309,7 @@ def _release(text: str) -> tuple[int, ...]:
         raise OptionError(f"--emulated-version: {text!r} is no release; use a form such as 1.36") from None
 
 
-def _storage_versions(package: Package) -> dict[tuple[str, str], tuple[str, str]]:
+def _storage_versions(package: ServedPackage) -> dict[tuple[str, str], tuple[str, str]]:
     """For each (group, kind) the (group, apiVersion) it is stored at."""
     found: dict[tuple[str, str], tuple[str, str]] = {}
     for resource in package.resources():
@@ -323,7 +323,7 @@ def _storage_versions(package: Package) -> dict[tuple[str, str], tuple[str, str]
 
 
 def _serve(
-    package: Package, resource: Resource, storage: Mapping[tuple[str, str], tuple[str, str]]
+    package: ServedPackage, resource: Resource, storage: Mapping[tuple[str, str], tuple[str, str]]
 ) -> Served:
     group, stored_at = storage[resource.group, resource.kind]
     strategies = package.table(resource.api_version, "strategies", "STRATEGIES")
@@ -345,7 +345,7 @@ def _serve(
     )
 
 
-def subresource_kind(package: Package, resource: Resource, name: str) -> Served | None:
+def subresource_kind(package: ServedPackage, resource: Resource, name: str) -> Served | None:
     """What a subresource takes and gives where that is a kind of its own (a TokenRequest), to read its bodies by; None
     where the package does not define it."""
     sub = next((sub for sub in resource.subresources if sub.name == name), None)
@@ -386,7 +386,7 @@ def _warnings(resource: Resource) -> tuple[str, ...]:
     )
 
 
-def _conversion(package: Package, kind: str, source: str, target: str) -> Change | None:
+def _conversion(package: ServedPackage, kind: str, source: str, target: str) -> Change | None:
     if source == target:
         return None
     definitions = {other.api_version: other.definition for other in package.resources() if other.kind == kind}
@@ -399,7 +399,7 @@ def _conversion(package: Package, kind: str, source: str, target: str) -> Change
     return change
 
 
-def convert(package: Package, kind: str, source: str, target: str, obj: Json) -> Json:
+def convert(package: ServedPackage, kind: str, source: str, target: str, obj: Json) -> Json:
     """An object at another version, by the conversion that ``hooks.py`` or else the generator wrote. Raises
     UnknownVersion."""
     function = package.conversion(kind, source, target)
@@ -409,7 +409,7 @@ def convert(package: Package, kind: str, source: str, target: str, obj: Json) ->
     return {**converted, "apiVersion": target, "kind": kind}
 
 
-def _versions(package: Package, resource: Resource) -> KindVersions:
+def _versions(package: ServedPackage, resource: Resource) -> KindVersions:
     """The versions of a built-in kind in its group."""
     definitions = {
         other.api_version: other.definition
@@ -424,7 +424,7 @@ def _versions(package: Package, resource: Resource) -> KindVersions:
     return KindVersions(definitions, lambda name: package.merge_types.named(definitions[name]), convert_to)
 
 
-def _compile(package: Package, resource: Resource) -> Compiled:
+def _compile(package: ServedPackage, resource: Resource) -> Compiled:
     definition = resource.definition
     to_form = None
     if package.zero_values is not None:
@@ -471,7 +471,7 @@ def _compile(package: Package, resource: Resource) -> Compiled:
     )
 
 
-def _printer(package: Package, resource: Resource) -> Callable[[FieldError], FieldError]:
+def _printer(package: ServedPackage, resource: Resource) -> Callable[[FieldError], FieldError]:
     """How faults of a kind are printed; the package's Go structs are read when there is a fault."""
     group = GO_PACKAGES.get(resource.group) or resource.group.partition(".")[0]
 
@@ -482,7 +482,7 @@ def _printer(package: Package, resource: Resource) -> Callable[[FieldError], Fie
     return printed
 
 
-def _in_order(package: Package, definition: str, obj: Json) -> Json:
+def _in_order(package: ServedPackage, definition: str, obj: Json) -> Json:
     order = package.struct_order
     shown: Json = obj if order is None else order.ordered(obj, definition)
     return shown

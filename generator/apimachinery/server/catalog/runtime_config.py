@@ -15,12 +15,12 @@ def known_runtime_config(chosen: Mapping[str, bool], packages: Sequence[str]) ->
     entries = [key for key in chosen if key not in _ALL]
     if not entries:
         return chosen
-    from apimachinery.server.catalog.from_packages import Package
+    from apimachinery.server.catalog.from_packages import ServedPackage
 
     versions: set[str] = set()
     resources: set[str] = set()
     for name in packages:
-        for resource in Package(name).resources():
+        for resource in ServedPackage(name).resources():
             version = resource.api_version
             for spelt in (version,) if resource.group else (version, f"core/{version}"):
                 versions.add(spelt)

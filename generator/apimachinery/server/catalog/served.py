@@ -23,7 +23,7 @@ from apimachinery.kinds.metadata_checks import checks_of
 from apimachinery.merge.apply import FieldOwnership, keeps_empty_in
 from apimachinery.merge.patch_type import PatchType
 from apimachinery.merge.typed import MergeType
-from apimachinery.merge.updater import Converter
+from apimachinery.merge.updater import VersionConverter
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.meta.names import NAME_RULES
 from apimachinery.meta.object_meta import NameRule
@@ -66,7 +66,7 @@ class Compiled:
     scale: Json | None = None
     stated: CustomSchema | None = None
     patch_type: Callable[[], PatchType] | None = None
-    converter: Converter | None = None
+    converter: VersionConverter | None = None
     in_struct_order: Callable[[Json], Json] | None = None
     status_ignored: Mapping[str, Any] = field(default_factory=dict)
     main_ignored: Mapping[str, Any] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from apimachinery.server.catalog.catalog import Catalog
-from apimachinery.server.catalog.from_packages import Package, add_package
+from apimachinery.server.catalog.from_packages import ServedPackage, add_package
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.served import Served
 from apimachinery.storage.interface import Record
@@ -30,7 +30,7 @@ class StoredForms:
         options, found = self._options, defaultdict[str, dict[str, Served]](dict)
         catalog = Catalog(options.emulated_version)
         for name in options.packages:
-            add_package(catalog, Package(name, options.emulated_version), options)
+            add_package(catalog, ServedPackage(name, options.emulated_version), options)
         for served in catalog:
             if served.prefix:
                 found[served.prefix][served.api_version] = served

@@ -18,7 +18,7 @@ from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.controller import Controller, Source, written
-from apimachinery.server.request.options import DeleteOptions, WriteOptions
+from apimachinery.server.request.options import DeletionOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.writes import Writer
@@ -78,7 +78,7 @@ class AccountSecrets(Controller):
         target = WriteTarget(self._served, namespace, name, WriteOptions(manager=MANAGER))
         if not uid or annotations.get(ACCOUNT_UID, uid) != uid:
             with contextlib.suppress(ApiError):
-                await self._deleter.delete(target, DeleteOptions())
+                await self._deleter.delete(target, DeletionOptions())
             return
         wanted = self._wanted(secret, namespace, account, uid, name)
         if wanted or annotations.get(ACCOUNT_UID) != uid:

@@ -29,7 +29,7 @@ from apimachinery.server.catalog.served import Served
 from apimachinery.server.catalog.webhook_conversion import Ask
 from apimachinery.server.controllers.controller import Controller, Source
 from apimachinery.server.read.watch import Watches
-from apimachinery.server.request.options import DeleteOptions, WriteOptions
+from apimachinery.server.request.options import DeletionOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.identity import now
@@ -63,7 +63,7 @@ class _Outline(msgspec.Struct):
 _outline = msgspec.json.Decoder(_Outline).decode
 
 
-class Definitions(Controller):
+class DefinitionsController(Controller):
     """All CustomResourceDefinitions of a server."""
 
     def __init__(
@@ -239,7 +239,7 @@ class Definitions(Controller):
             namespace, _, object_name = rest.rpartition("/")
             target = WriteTarget(served[0], namespace, object_name, WriteOptions())
             with contextlib.suppress(ApiError):
-                await self._deleter.delete(target, DeleteOptions())
+                await self._deleter.delete(target, DeletionOptions())
         if len(objects) and served:
             if _tell_progress(crd):
                 await self._writer.replace(WriteTarget(self._served, "", name, WriteOptions()), record, crd)

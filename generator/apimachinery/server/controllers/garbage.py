@@ -41,7 +41,7 @@ from apimachinery.server.controllers.controller import (
 )
 from apimachinery.server.controllers.misplaced_owners import Misplaced, MisplacedOwners
 from apimachinery.server.controllers.namespaces import stored_resources
-from apimachinery.server.request.options import DeleteOptions, WriteOptions
+from apimachinery.server.request.options import DeletionOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import FOREGROUND, ORPHAN, Deleted, Deleter
 from apimachinery.server.write.driver import Course
@@ -98,7 +98,7 @@ def _unblocked(obj: Json) -> Json:
     return obj
 
 
-class Node:
+class OwnershipNode:
     """One object of the graph."""
 
     __slots__ = ("key", "kind", "metadata")
@@ -120,7 +120,7 @@ class GarbageCollector(Running):
         self._cache = cache
         self._writer = writer
         self._deleter = deleter
-        self._nodes: dict[str, Node] = {}
+        self._nodes: dict[str, OwnershipNode] = {}
         self._keys: dict[str, str] = {}
         self._dependents: dict[str, set[str]] = {}
         self._due: Backlog[str] = Backlog(ExponentialBackoff(FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS))
@@ -232,7 +232,7 @@ class GarbageCollector(Running):
         if old is not None:
             for owner in old.metadata.ownerReferences or ():
                 self._dependents.get(owner.uid, set()).discard(metadata.uid)
-        self._nodes[metadata.uid] = Node(record.key, found.kind, metadata)
+        self._nodes[metadata.uid] = OwnershipNode(record.key, found.kind, metadata)
         self._keys[record.key] = metadata.uid
         known = {owner.uid for owner in old.metadata.ownerReferences or ()} if old is not None else ()
         for owner in metadata.ownerReferences or ():
@@ -255,7 +255,7 @@ class GarbageCollector(Running):
                 if owner.uid == uid:
                     self._check_place(node, owner)
 
-    def _check_place(self, node: Node, owner: _Owner) -> None:
+    def _check_place(self, node: OwnershipNode, owner: _Owner) -> None:
         """Notes an owner that is there, but in another namespace."""
         found = self._nodes.get(owner.uid)
         if found is None or found.metadata.namespace in ("", node.metadata.namespace):
@@ -293,7 +293,7 @@ class GarbageCollector(Running):
         for dependent in self._dependents.get(uid, ()):
             self._due.add(dependent)
 
-    def _served(self, node: Node) -> Served | None:
+    def _served(self, node: OwnershipNode) -> Served | None:
         prefix = node.key[: node.key.index("/", node.key.index("/", 1) + 1) + 1]
         self._learn()
         return self._stored.get(prefix)
@@ -327,14 +327,14 @@ class GarbageCollector(Running):
         self._learn()
         return self._kinds.get((*GroupVersion.parse(owner.apiVersion), owner.kind))
 
-    def _can_be_judged(self, owner: _Owner, node: Node) -> bool:
+    def _can_be_judged(self, owner: _Owner, node: OwnershipNode) -> bool:
         """Whether it can be said that an owner is gone: not while an object of its kind cannot be read."""
         kind = self._kind_of(owner)
         if kind is None or self._cache.unreadable_in(kind.prefix):
             return False
         return bool(node.metadata.namespace) or not kind.namespaced
 
-    def _is_alive(self, owner: _Owner, node: Node) -> bool:
+    def _is_alive(self, owner: _Owner, node: OwnershipNode) -> bool:
         kind = self._kind_of(owner)
         return kind is not None and self._keys.get(kind.key(node.metadata.namespace, owner.name)) == owner.uid
 
@@ -342,7 +342,7 @@ class GarbageCollector(Running):
         found = self._nodes.get(owner.uid)
         return found is not None and _waits(found.metadata)
 
-    async def _weigh(self, node: Node, failed: list[str]) -> None:
+    async def _weigh(self, node: OwnershipNode, failed: list[str]) -> None:
         owners = node.metadata.ownerReferences or []
         if not all(self._can_be_judged(owner, node) for owner in owners):
             self._unjudged.add(node.metadata.uid)
@@ -355,7 +355,7 @@ class GarbageCollector(Running):
             return
         await self._delete(node, await self._policy(node, bool(alive)), failed)
 
-    async def _policy(self, node: Node, awaited: bool) -> str:
+    async def _policy(self, node: OwnershipNode, awaited: bool) -> str:
         """How an object goes that nothing holds any more; ``awaited``: an owner waits for it."""
         dependents = [
             self._nodes[uid] for uid in self._dependents.get(node.metadata.uid, ()) if uid in self._nodes
@@ -370,13 +370,13 @@ class GarbageCollector(Running):
             return "Orphan"
         return "Foreground" if FOREGROUND in finalizers else "Background"
 
-    async def _delete(self, node: Node, policy: str, failed: list[str]) -> None:
+    async def _delete(self, node: OwnershipNode, policy: str, failed: list[str]) -> None:
         """Deletes an object; when that is stored is not waited for here."""
         served = self._served(node)
         if served is None:
             return
         target = WriteTarget(served, *name_of(node.key, served), WriteOptions(manager=MANAGER))
-        options = DeleteOptions(policy=policy, uid=node.metadata.uid)
+        options = DeletionOptions(policy=policy, uid=node.metadata.uid)
         with contextlib.suppress(ApiError):
             decided = await self._deleter.decide(target, options)
             await self._writes.add(self._noted(node.metadata.uid, failed, self._carry_out(decided)))
@@ -385,7 +385,7 @@ class GarbageCollector(Running):
         with contextlib.suppress(ApiError):
             await decided.to_end()
 
-    async def _foreground(self, node: Node, failed: list[str]) -> None:
+    async def _foreground(self, node: OwnershipNode, failed: list[str]) -> None:
         uid = node.metadata.uid
         for dependent in list(self._dependents.get(uid, ())):
             found = self._nodes.get(dependent)
@@ -396,7 +396,7 @@ class GarbageCollector(Running):
         if not any(_blocks(dependent.metadata, uid) for dependent in left):
             await self._without_finalizer(node, FOREGROUND)
 
-    async def _orphan(self, node: Node) -> None:
+    async def _orphan(self, node: OwnershipNode) -> None:
         async with Together() as writes:
             for uid in list(self._dependents.get(node.metadata.uid, ())):
                 dependent = self._nodes.get(uid)
@@ -404,7 +404,7 @@ class GarbageCollector(Running):
                     await writes.add(self._forget(dependent, {node.metadata.uid}))
         await self._without_finalizer(node, ORPHAN)
 
-    async def _forget(self, node: Node, owners: set[str]) -> None:
+    async def _forget(self, node: OwnershipNode, owners: set[str]) -> None:
         def transform(obj: Json) -> Json:
             kept = [o for o in obj["metadata"].get("ownerReferences") or [] if o.get("uid") not in owners]
             if kept:
@@ -415,7 +415,7 @@ class GarbageCollector(Running):
 
         await self._change(node, transform)
 
-    async def _without_finalizer(self, node: Node, name: str) -> None:
+    async def _without_finalizer(self, node: OwnershipNode, name: str) -> None:
         def transform(obj: Json) -> Json:
             kept = [f for f in obj["metadata"].get("finalizers") or [] if f != name]
             if kept:
@@ -426,7 +426,7 @@ class GarbageCollector(Running):
 
         await self._change(node, transform)
 
-    async def _change(self, node: Node, transform: Any) -> None:
+    async def _change(self, node: OwnershipNode, transform: Any) -> None:
         served = self._served(node)
         if served is None:
             return

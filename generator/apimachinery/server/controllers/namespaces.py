@@ -16,7 +16,7 @@ from apimachinery.server.admission.namespaces import NAMESPACES, phase_of
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.controllers.controller import Controller, Source
-from apimachinery.server.request.options import DeleteOptions, WriteOptions
+from apimachinery.server.request.options import DeletionOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.identity import now
@@ -110,7 +110,7 @@ class NamespaceController(Controller):
         options = WriteOptions(manager=MANAGER)
         await self._deleter.delete_all(
             (WriteTarget(served, *name_of(record.key, served), options) for record in staying),
-            DeleteOptions(policy="Background"),
+            DeletionOptions(policy="Background"),
             passes_over=lambda error: True,
         )
         return list(cache.snapshot(scope).records)

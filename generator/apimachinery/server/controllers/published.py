@@ -34,7 +34,7 @@ RENEW_SECONDS = 10.0
 PRESENT = Value(b'{"metadata":{"resourceVersion":"', b'"}}', ttl=30)
 
 
-class Keys(Protocol):
+class AddressKeys(Protocol):
     """What of a storage the addresses are kept in."""
 
     async def create(self, key: str, value: Value) -> Record:
@@ -51,7 +51,13 @@ class Published(Controller):
     """Renews this server's key, and writes the addresses when they change. ``storage`` is one that servers share."""
 
     def __init__(
-        self, catalog: Catalog, cache: WatchCache, storage: Keys, writer: Writer, address: str, port: int
+        self,
+        catalog: Catalog,
+        cache: WatchCache,
+        storage: AddressKeys,
+        writer: Writer,
+        address: str,
+        port: int,
     ) -> None:
         super().__init__("published-addresses", cache, Source(SERVERS, everything))
         self._catalog = catalog

@@ -24,7 +24,7 @@ from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.controller import Controller, Source, everything
 from apimachinery.server.request.bodies import finish_form
-from apimachinery.server.request.options import DeleteOptions, WriteOptions
+from apimachinery.server.request.options import DeletionOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.writes import Writer
@@ -64,7 +64,7 @@ async def _make(
             return
         present: Json = decode(record.value)
         if "roleRef" in wanted.obj and other_role(present, wanted.obj):
-            await deleter.delete(target, DeleteOptions())
+            await deleter.delete(target, DeletionOptions())
         else:
             changed = mended(present, wanted.obj)
             if changed is not None:

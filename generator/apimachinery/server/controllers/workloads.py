@@ -15,7 +15,7 @@ from apimachinery.server.controllers.controller import Controller, Source
 from apimachinery.server.controllers.decoded import DecodedObjects
 from apimachinery.server.controllers.leadership import Alone
 from apimachinery.server.request.bodies import finish_form
-from apimachinery.server.request.options import DeleteOptions, WriteOptions
+from apimachinery.server.request.options import DeletionOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.writes import Writer
@@ -84,7 +84,7 @@ class ServedCluster:
     async def delete(self, resource: str, obj: Json, *, foreground: bool = False) -> None:
         """See ClusterView."""
         policy = "Foreground" if foreground else "Background"
-        options = DeleteOptions(uid=obj["metadata"]["uid"], policy=policy)
+        options = DeletionOptions(uid=obj["metadata"]["uid"], policy=policy)
         try:
             await self._deleter.delete(self._target(resource, obj), options)
         except ApiError as error:

@@ -19,8 +19,8 @@ from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.describe.families import DOCUMENTED
 from apimachinery.server.describe.others import Others
-from apimachinery.server.request.codecs import Codec, whole
-from apimachinery.server.request.negotiation import Form, negotiate, negotiate_discovery
+from apimachinery.server.request.codecs import WireCodec, whole
+from apimachinery.server.request.negotiation import AnswerForm, negotiate, negotiate_discovery
 from apimachinery.server.request.routers import ROUTERS
 
 NOT_FOUND = Response(404, b"404 page not found\n", "text/plain; charset=utf-8")
@@ -40,7 +40,7 @@ class Discovery:
         self._generation = (-1, -1)
         self._made: dict[Any, tuple[str, bytes]] = {}
 
-    async def answer(self, request: Request, route: Route, codecs: Iterable[Codec]) -> Response:
+    async def answer(self, request: Request, route: Route, codecs: Iterable[WireCodec]) -> Response:
         """The document of a route, in one of ``codecs``. Raises ApiError 404, 406."""
         generation = (self._catalog.generation, self._others.generation)
         if self._generation != generation:
@@ -63,7 +63,7 @@ class Discovery:
         weight = _weight(document.get("groups") or document.get("resources") or ())
         return Response(200, await compute(weight, whole, form.codec, document), form.codec.media_type)
 
-    async def _all_groups(self, request: Request, area: Area, form: Form) -> Response:
+    async def _all_groups(self, request: Request, area: Area, form: AnswerForm) -> Response:
         place = (area, form.codec.media_type)
         made = self._made.get(place)
         if made is None:
@@ -154,7 +154,7 @@ def _weight(listed: Sequence[Any]) -> int:
     return LONG if len(listed) > MANY else LIGHT
 
 
-def _tagged(codec: Codec, document: dict[str, Any]) -> tuple[str, bytes]:
+def _tagged(codec: WireCodec, document: dict[str, Any]) -> tuple[str, bytes]:
     data = codec.encode(document)
     return hashlib.sha512(data).hexdigest().upper(), data
 

@@ -24,14 +24,14 @@ from apimachinery.http.steps import LONG, compute
 from apimachinery.meta.asked import Area, Route
 from apimachinery.meta.json import Json
 from apimachinery.server.catalog.catalog import Catalog, ServedGroup
-from apimachinery.server.catalog.from_packages import Package
+from apimachinery.server.catalog.from_packages import ServedPackage
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.describe import openapi_operations as operations
 from apimachinery.server.describe.families import DOCUMENTED
 from apimachinery.server.describe.front_page import front_page, wants_page
 from apimachinery.server.describe.kept_forms import KeptForms
-from apimachinery.server.describe.openapi_documents import Fragment, document_v2, document_v3, fragment_v2
+from apimachinery.server.describe.openapi_documents import DocumentPart, document_v2, document_v3, fragment_v2
 from apimachinery.server.describe.openapi_merge import merge_v2
 from apimachinery.server.describe.openapi_protobuf import V2_TYPES, V3_TYPES, encode_v2, encode_v3
 from apimachinery.server.describe.openapi_schemas import (
@@ -75,7 +75,7 @@ class OpenApi:
     def __init__(
         self,
         catalog: Catalog,
-        packages: Sequence[Package],
+        packages: Sequence[ServedPackage],
         options: ApiOptions,
         others: Others | None = None,
         *,
@@ -90,7 +90,7 @@ class OpenApi:
         self._forms = KeptForms()
         self._turn = asyncio.Lock()
         self._seen = _Seen({}, (), {}, (-1, -1))
-        self._parts: dict[Hashable, Fragment] = {}
+        self._parts: dict[Hashable, DocumentPart] = {}
         self._info = {"title": "Kubernetes", "version": options.emulated_version}
 
     @property
@@ -220,12 +220,12 @@ class OpenApi:
             document = encode_in_steps(merged)
         return document
 
-    def _fragments(self) -> list[Fragment]:
+    def _fragments(self) -> list[DocumentPart]:
         """What everything that is served adds to the document; of what has not changed, what was made before."""
         seen = self._seen
         kept, self._parts = self._parts, {}
 
-        def part(key: Hashable, made: Callable[[], Fragment]) -> None:
+        def part(key: Hashable, made: Callable[[], DocumentPart]) -> None:
             found = kept.get(key)
             self._parts[key] = made() if found is None else found
 
@@ -255,7 +255,7 @@ class OpenApi:
                 )
         return list(self._parts.values())
 
-    def _fragment(self, served: Served, *, listed: bool) -> Fragment:
+    def _fragment(self, served: Served, *, listed: bool) -> DocumentPart:
         """What a resource adds; only the definition of one that discovery does not list."""
         found = operations.of_resource(served, self._names) if listed else ()
         own = {} if served.resource.definition else dict(custom_definitions(served, v2=True))

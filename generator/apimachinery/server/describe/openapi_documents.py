@@ -118,7 +118,7 @@ def _content(types: Iterable[str], name: str) -> Json:
 
 
 @dataclass(frozen=True, slots=True)
-class Fragment:
+class DocumentPart:
     """What one origin (a resource, a group, a package) adds to the version 2 document.
 
     It is encoded already, so that a change of one definition renders that definition alone.
@@ -135,7 +135,7 @@ class Fragment:
 
 def fragment_v2(
     operations: Iterable[Operation], definitions: Mapping[str, Any] | None = None, extra: Iterable[str] = ()
-) -> Fragment:
+) -> DocumentPart:
     """The fragment of operations, none of whose paths another origin has; ``extra`` names definitions that no operation
     shows."""
     operations = list(operations)
@@ -146,7 +146,7 @@ def fragment_v2(
         if common:
             item["parameters"] = [_v2_parameter(parameter, shared) for parameter in common]
         paths[path] = encode(item)
-    return Fragment(
+    return DocumentPart(
         paths,
         {name: encode(parameter) for name, parameter in shared.items()},
         frozenset({*_used(operations), *extra}),
@@ -154,7 +154,7 @@ def fragment_v2(
     )
 
 
-def document_v2(fragments: Iterable[Fragment], info: Json) -> bytes:
+def document_v2(fragments: Iterable[DocumentPart], info: Json) -> bytes:
     """The OpenAPI v2 document of everything, as JSON; parameters that many operations have are there once."""
     paths: dict[str, bytes] = {}
     parameters: dict[str, bytes] = {}

@@ -61,7 +61,7 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class LevelShape:
     """What a PriorityLevelConfiguration says."""
 
     exempt: bool = False
@@ -73,12 +73,12 @@ class Shape:
     length: int = 0
 
 
-def read_shape(obj: Json) -> Shape:
+def read_shape(obj: Json) -> LevelShape:
     """The shape of an object as it is stored: checked when it was written, if perhaps by another release."""
     spec = obj.get("spec") or {}
     if spec.get("type") == "Exempt":
         exempt = spec.get("exempt") or {}
-        return Shape(
+        return LevelShape(
             True, int(exempt.get("nominalConcurrencyShares") or 0), int(exempt.get("lendablePercent") or 0)
         )
     limited = spec.get("limited") or {}
@@ -86,7 +86,7 @@ def read_shape(obj: Json) -> Shape:
     response = limited.get("limitResponse") or {}
     queuing = (response.get("queuing") or {}) if response.get("type") == "Queue" else {}
     borrowing = limited.get("borrowingLimitPercent")
-    return Shape(
+    return LevelShape(
         False,
         30 if shares is None else int(shares),
         int(limited.get("lendablePercent") or 0),
@@ -101,7 +101,7 @@ class Level:
     """A priority level at work. ``nominal`` are its own seats, ``lendable`` how many of them others may use while it
     does not, ``borrowable`` how many of others it may use."""
 
-    def __init__(self, name: str, uid: str, shape: Shape) -> None:
+    def __init__(self, name: str, uid: str, shape: LevelShape) -> None:
         self.name = name
         self.nominal = self.lendable = 0
         self.borrowable = 0
@@ -113,7 +113,7 @@ class Level:
         self._held: dict[str, int] = {}
         self.configure(uid, shape)
 
-    def configure(self, uid: str, shape: Shape) -> None:
+    def configure(self, uid: str, shape: LevelShape) -> None:
         """Takes a new shape; requests that wait stay where they are."""
         self.uid, self.shape = uid, shape
         old = getattr(self, "queues", [])

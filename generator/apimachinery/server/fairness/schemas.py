@@ -16,7 +16,7 @@ Matches = Callable[[User], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceRule:
+class FlowResourceRule:
     """Requests for resources."""
 
     verbs: frozenset[str]
@@ -44,7 +44,7 @@ class ResourceRule:
 
 
 @dataclass(frozen=True, slots=True)
-class PathRule:
+class FlowPathRule:
     """Requests for paths."""
 
     verbs: frozenset[str]
@@ -64,8 +64,8 @@ class PathRule:
 @dataclass(frozen=True, slots=True)
 class _Rule:
     subjects: tuple[Matches, ...]
-    resources: tuple[ResourceRule, ...]
-    paths: tuple[PathRule, ...]
+    resources: tuple[FlowResourceRule, ...]
+    paths: tuple[FlowPathRule, ...]
 
     def match(self, user: User, attributes: Attributes) -> bool:
         if not any(subject(user) for subject in self.subjects):
@@ -130,7 +130,7 @@ def _read_rule(rule: Json) -> _Rule:
     return _Rule(
         tuple(map(_read_subject, rule.get("subjects") or ())),
         tuple(
-            ResourceRule(
+            FlowResourceRule(
                 _texts(entry.get("verbs")),
                 _texts(entry.get("apiGroups")),
                 _texts(entry.get("resources")),
@@ -140,7 +140,7 @@ def _read_rule(rule: Json) -> _Rule:
             for entry in rule.get("resourceRules") or ()
         ),
         tuple(
-            PathRule(_texts(entry.get("verbs")), tuple(entry.get("nonResourceURLs") or ()))
+            FlowPathRule(_texts(entry.get("verbs")), tuple(entry.get("nonResourceURLs") or ()))
             for entry in rule.get("nonResourceRules") or ()
         ),
     )

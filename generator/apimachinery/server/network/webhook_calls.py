@@ -57,7 +57,7 @@ class WebhookFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WebhookAnswer:
     """What came back."""
 
     status: int
@@ -66,7 +66,7 @@ class Answer:
 
 
 Value = TypeVar("Value")
-Read = Callable[[Answer], Awaitable[Value]]
+Read = Callable[[WebhookAnswer], Awaitable[Value]]
 Observe = Callable[[str, str, str, int, float], None]
 """Takes a webhook's name, the operation, the webhook's kind, the code of its verdict (0 for none) and seconds."""
 
@@ -172,7 +172,7 @@ class WebhookCalls:
                 if not ((opened.status == 429 or opened.status >= 500) and wait.isdigit()):
                     left = max(until - time.monotonic(), 0.0)
                     content = await _read(opened, most, left, partial(stack.enter_async_context, large))
-                    return await read(Answer(opened.status, fields.get("content-type", ""), content))
+                    return await read(WebhookAnswer(opened.status, fields.get("content-type", ""), content))
                 opened.close()
             if time.monotonic() + int(wait) >= until:
                 await asyncio.sleep(max(until - time.monotonic(), 0.0))
@@ -227,7 +227,7 @@ async def _read(
         ) from None
 
 
-async def _unread(answer: Answer) -> Answer:
+async def _unread(answer: WebhookAnswer) -> WebhookAnswer:
     return answer
 
 
@@ -305,7 +305,7 @@ def _go_words(text: str) -> str:
     return text
 
 
-def read_review(answer: Answer, asked: Json) -> Json:
+def read_review(answer: WebhookAnswer, asked: Json) -> Json:
     """The review in an answer, of which no more is checked than its kind. Raises WebhookFailed."""
     try:
         return _review(answer.status, answer.media_type, answer.content, asked["apiVersion"], asked["kind"])

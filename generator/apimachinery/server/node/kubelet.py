@@ -20,7 +20,7 @@ from apimachinery.server.controllers.controller import EVERYTHING, Controller, S
 from apimachinery.server.node.behaviour import FOREVER, NodeBehaviour
 from apimachinery.server.node.stages import Stage, set_condition, stage_at, write_stage
 from apimachinery.server.request.bodies import finish_form
-from apimachinery.server.request.options import DeleteOptions, WriteOptions
+from apimachinery.server.request.options import DeletionOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.identity import now
@@ -162,7 +162,7 @@ class SimulatedNode(Controller):
             return await self._stop_pod(target, known)
         if pod["metadata"].get("finalizers") and grace == 0:
             return None  # gone as far as the node is concerned
-        options = DeleteOptions(grace_seconds=0, uid=known.uid)
+        options = DeletionOptions(grace_seconds=0, uid=known.uid)
         with contextlib.suppress(ApiError):  # it went meanwhile
             await self._deleter.delete(target, options)
         return None

@@ -80,13 +80,13 @@ class NodeStreams:
             ]
             if not ports:
                 raise bad_request('query parameter "ports" is required')
-            return UpgradeResponse(lambda tunnel: self._forward(Channels(tunnel, request), pod, ports))
+            return UpgradeResponse(lambda tunnel: self._forward(StreamChannels(tunnel, request), pod, ports))
         container = container_of(pod, request.first("container"))
         argv = tuple(request.query.get("command", [])) if route.subresource == "exec" else ()
         if route.subresource == "exec" and not argv:
             raise bad_request("you must specify at least 1 command for the container")
         return UpgradeResponse(
-            lambda tunnel: self._execute(Channels(tunnel, request), request, pod, container, argv)
+            lambda tunnel: self._execute(StreamChannels(tunnel, request), request, pod, container, argv)
         )
 
     async def _log(self, request: Request, pod: Json) -> Response | StreamResponse:
@@ -109,7 +109,7 @@ class NodeStreams:
         return StreamResponse(200, _pieces(body), "text/plain")
 
     async def _execute(
-        self, channels: Channels, request: Request, pod: Json, container: str, argv: tuple[str, ...]
+        self, channels: StreamChannels, request: Request, pod: Json, container: str, argv: tuple[str, ...]
     ) -> None:
         if not await channels.accept():
             return
@@ -127,7 +127,7 @@ class NodeStreams:
         await channels.send(ERROR, encode(_status(ran.exit_code)))
         await channels.close()
 
-    async def _forward(self, channels: Channels, pod: Json, ports: list[int]) -> None:
+    async def _forward(self, channels: StreamChannels, pod: Json, ports: list[int]) -> None:
         if not await channels.accept():
             return
         for at, port in enumerate(ports):
@@ -140,7 +140,7 @@ class NodeStreams:
                 await channels.send(channel, answer)
 
 
-class Channels:
+class StreamChannels:
     """A websocket of channels, the server's side."""
 
     def __init__(self, tunnel: Tunnel, request: Request) -> None:

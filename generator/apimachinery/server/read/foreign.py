@@ -11,11 +11,11 @@ from collections.abc import Iterable
 
 from apimachinery.kinds.hooks import Json
 from apimachinery.server.catalog.catalog import Catalog
-from apimachinery.server.catalog.from_packages import Package, add_package
+from apimachinery.server.catalog.from_packages import ServedPackage, add_package
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.request.bodies import finish_form
-from apimachinery.server.request.codecs import CBOR, JSON, PROTOBUF_TYPE, Codec, Codecs
+from apimachinery.server.request.codecs import CBOR, JSON, PROTOBUF_TYPE, Codecs, WireCodec
 from apimachinery.storage.layout import package_prefix, place_of, written_as_custom
 from apimachinery.wire.json import encode
 
@@ -27,7 +27,7 @@ class ForeignObjects:
     """Reads stored objects; of a kind that no package has it keeps what is there."""
 
     def __init__(self, options: ApiOptions) -> None:
-        self._packages = [Package(name) for name in options.packages]
+        self._packages = [ServedPackage(name) for name in options.packages]
         catalog = Catalog(options.emulated_version)
         everything = ApiOptions(
             packages=options.packages,
@@ -59,7 +59,7 @@ class ForeignObjects:
         return encode(served.family.in_order(obj))
 
     def _decoded(self, data: bytes) -> Json:
-        codec: Codec | None = JSON
+        codec: WireCodec | None = JSON
         if data.startswith(PROTOBUF):
             codec = self._codecs.reading(PROTOBUF_TYPE)
         elif data.startswith(SELF_DESCRIBED_CBOR):

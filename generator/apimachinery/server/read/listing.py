@@ -32,11 +32,11 @@ from apimachinery.meta.errors import ApiError, Cause
 from apimachinery.server.answer.view import ListMeta, Selection, View
 from apimachinery.server.request.continue_token import (
     INCONSISTENT,
-    BadToken,
+    BadContinueToken,
     decode_continue,
     encode_continue,
 )
-from apimachinery.server.request.list_options import EXACT, BadRevision, ListOptions, parse_revision
+from apimachinery.server.request.list_options import EXACT, BadRevision, ListQuery, parse_revision
 from apimachinery.storage.interface import Compacted, Record
 from apimachinery.storage.sorted_records import Run
 from apimachinery.storage.watch_cache import ResourceCache, Snapshot
@@ -150,7 +150,7 @@ class _Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ListedPage:
     """What a LIST shows: its records, the metadata of the list, and which part of which state that is.
 
     ``stamp`` changes with the state of the scope. ``span`` is the page's place in it, None where a selection chose.
@@ -165,10 +165,10 @@ class Page:
 def list_page(
     cache: ResourceCache,
     scope: str,
-    options: ListOptions,
+    options: ListQuery,
     selection: Selection | None = None,
     prepare: Prepare | None = None,
-) -> Asking[Page]:
+) -> Asking[ListedPage]:
     """The records of ``scope`` that a LIST or a DELETE of a collection is about. ``prepare`` is there where somebody
     else converts them. Raises ApiError 400, 410, 500, 504."""
     start = yield from _start(cache, scope, options)
@@ -193,13 +193,13 @@ def list_page(
     if prepare is not None:
         yield from work(ASKS, prepare, chosen)
     token = encode_continue(scope, last, snapshot.revision) if last else ""
-    return Page(chosen, ListMeta(snapshot.revision, token, rest or None), snapshot.stamp, span)
+    return ListedPage(chosen, ListMeta(snapshot.revision, token, rest or None), snapshot.stamp, span)
 
 
 def list_records(
     cache: ResourceCache,
     scope: str,
-    options: ListOptions,
+    options: ListQuery,
     view: View,
     selection: Selection | None = None,
     bodies: JoinedBodies | None = None,
@@ -241,12 +241,12 @@ def weight_of(records: Sequence[Record], size: int, view: View) -> int:
     return LONG if len(records) > MANY_RECORDS or size > view.quick_bytes else LIGHT
 
 
-def show_page(page: Page, view: View) -> Response:
+def show_page(page: ListedPage, view: View) -> Response:
     """A page as the answer of a LIST."""
     return Response(200, view.list(page.meta, view.join(page.records)), view.content_type)
 
 
-def _start(cache: ResourceCache, scope: str, options: ListOptions) -> Asking[_Start]:
+def _start(cache: ResourceCache, scope: str, options: ListQuery) -> Asking[_Start]:
     if options.continue_token:
         return (yield from _continued(cache, scope, options))
     if not options.resource_version:
@@ -268,10 +268,10 @@ def _start(cache: ResourceCache, scope: str, options: ListOptions) -> Asking[_St
     return _Start(cache.snapshot(scope), "", options.limit)
 
 
-def _continued(cache: ResourceCache, scope: str, options: ListOptions) -> Asking[_Start]:
+def _continued(cache: ResourceCache, scope: str, options: ListQuery) -> Asking[_Start]:
     try:
         first_key, revision = decode_continue(scope, options.continue_token)
-    except BadToken as fault:
+    except BadContinueToken as fault:
         raise _bad_request(str(fault)) from None
     if options.resource_version not in ("", "0"):
         raise _bad_request("specifying resource version is not allowed when using continue")

@@ -38,7 +38,7 @@ from apimachinery.meta.errors import ApiError
 from apimachinery.server.answer.failures import storage_failure
 from apimachinery.server.answer.view import JsonView, Selection, View, at_revision
 from apimachinery.server.read.listing import expired, too_large
-from apimachinery.server.request.list_options import BadRevision, ListOptions, parse_revision
+from apimachinery.server.request.list_options import BadRevision, ListQuery, parse_revision
 from apimachinery.storage.interface import Compacted, Event, Record, StorageError
 from apimachinery.storage.watch_cache import ResourceCache
 
@@ -164,7 +164,7 @@ class Watcher:
 
 
 @dataclass(slots=True)
-class Group:
+class WatchGroup:
     """Watchers that are shown the same; ``after`` is 0 except for watches from a future revision."""
 
     view: View
@@ -236,7 +236,7 @@ class _ByValue:
     """The groups that demand one value of a field each, by that value."""
 
     read: Callable[[Record], str]
-    groups: dict[str, dict[Hashable, Group]] = field(default_factory=dict)
+    groups: dict[str, dict[Hashable, WatchGroup]] = field(default_factory=dict)
 
 
 class Feed:
@@ -249,8 +249,8 @@ class Feed:
     def __init__(
         self, cache: ResourceCache, scope: str, forget: Callable[[], None], asks: bool = False
     ) -> None:
-        self._groups: dict[Hashable, Group] = {}
-        self._open: dict[Hashable, Group] = {}  # those that demand no exact value
+        self._groups: dict[Hashable, WatchGroup] = {}
+        self._open: dict[Hashable, WatchGroup] = {}  # those that demand no exact value
         self._by_field: dict[Hashable, _ByValue] = {}
         self._forget = forget
         self._cache = cache
@@ -275,7 +275,7 @@ class Feed:
         place = (view.key, view.watch_content_type, selection.key if selection else None, after)
         group = self._groups.get(place)
         if group is None:
-            group = self._groups[place] = Group(view, selection, after, seen)
+            group = self._groups[place] = WatchGroup(view, selection, after, seen)
             self._alike(selection)[place] = group
         group.watchers.append(watcher)
         watcher.since = self._cache.revision
@@ -290,7 +290,7 @@ class Feed:
 
         return leave
 
-    def _alike(self, selection: Selection | None) -> dict[Hashable, Group]:
+    def _alike(self, selection: Selection | None) -> dict[Hashable, WatchGroup]:
         """The groups among which one with this selection is found."""
         trigger = selection.trigger if selection is not None else None
         if trigger is None:
@@ -307,7 +307,7 @@ class Feed:
             if not groups:
                 del self._by_field[trigger.field]
 
-    def _concerned(self, event: Event) -> list[Group]:
+    def _concerned(self, event: Event) -> list[WatchGroup]:
         """The groups that may see an event."""
         groups = [*self._open.values()]
         for by_value in self._by_field.values():
@@ -340,7 +340,7 @@ class Feed:
         """Up to which revision the watchers were given every event."""
         return self._converting[0].revision - 1 if self._converting else self._cache.revision
 
-    def _push(self, forms: Forms, seeing: Sequence[tuple[Group, str, Sequence[Watcher]]]) -> None:
+    def _push(self, forms: Forms, seeing: Sequence[tuple[WatchGroup, str, Sequence[Watcher]]]) -> None:
         """Gives an event to these watchers of groups, as what it is to each group."""
         sharers: dict[int, int] = {}
         for group, kind, watchers in seeing:
@@ -418,7 +418,7 @@ class Feed:
             self._pause = 0.0
 
 
-def _judged(event: Event, forms: Forms, groups: Sequence[Group]) -> list[str]:
+def _judged(event: Event, forms: Forms, groups: Sequence[WatchGroup]) -> list[str]:
     """What an event is to each group; its forms are encoded."""
     kinds = [group.kind(event) for group in groups]
     for group, kind in zip(groups, kinds, strict=True):
@@ -427,7 +427,7 @@ def _judged(event: Event, forms: Forms, groups: Sequence[Group]) -> list[str]:
     return kinds
 
 
-def check_version(options: ListOptions) -> int:
+def check_version(options: ListQuery) -> int:
     """The version that a watch starts after. Raises ApiError 500 for what is none."""
     try:
         return parse_revision(options.resource_version)
@@ -449,7 +449,7 @@ class Watches:
         self,
         cache: ResourceCache,
         scope: str,
-        options: ListOptions,
+        options: ListQuery,
         view: View,
         selection: Selection | None = None,
         seen: Seen | None = None,
@@ -481,7 +481,7 @@ class Watches:
         self,
         cache: ResourceCache,
         scope: str,
-        options: ListOptions,
+        options: ListQuery,
         revision: int,
         view: View,
         selection: Selection | None,
@@ -620,7 +620,7 @@ def _encoded(
 class _Timers:
     """Bookmarks and the timed end of one watch."""
 
-    def __init__(self, watcher: Watcher, options: ListOptions, bookmark: Callable[[], bytes]) -> None:
+    def __init__(self, watcher: Watcher, options: ListQuery, bookmark: Callable[[], bytes]) -> None:
         self._watcher = watcher
         self._bookmark = bookmark
         self._loop = asyncio.get_running_loop()

@@ -17,7 +17,7 @@ from apimachinery.schema.typed_form import Empties
 from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.refusals import cannot_handle, unrecognized
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.request.codecs import Codec, Codecs
+from apimachinery.server.request.codecs import Codecs, WireCodec
 from apimachinery.server.request.decoded import Decoded, decoded_as
 from apimachinery.wire import yaml
 from apimachinery.wire.json import (
@@ -36,7 +36,7 @@ TYPE_META = (
 )
 
 
-def codec_of(request: Request, codecs: Codecs) -> Codec:
+def codec_of(request: Request, codecs: Codecs) -> WireCodec:
     """The codec of a request's body; JSON if nothing is given. Raises ApiError 415."""
     content_type = request.headers.get("content-type", "")
     media_type = content_type.partition(";")[0].strip().lower() if content_type else "application/json"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PROTOBUF_TYPE = "application/vnd.kubernetes.protobuf"
 
 
-class Codec(Protocol):
+class WireCodec(Protocol):
     """One media type."""
 
     @property
@@ -169,19 +169,19 @@ class Codecs:
     """The codecs of an API by media type. ``loaders`` give the protobuf messages of its packages."""
 
     def __init__(self, loaders: Iterable[Callable[[], Messages | None]] = ()) -> None:
-        codecs: tuple[Codec, ...] = (JSON, YAML, Protobuf(loaders), CBOR)
+        codecs: tuple[WireCodec, ...] = (JSON, YAML, Protobuf(loaders), CBOR)
         self._by_type = {codec.media_type: codec for codec in codecs}
         self.media_types = tuple(self._by_type)
 
-    def reading(self, media_type: str) -> Codec | None:
+    def reading(self, media_type: str) -> WireCodec | None:
         """The codec of a body."""
         return self._by_type.get(media_type)
 
-    def __iter__(self) -> Iterator[Codec]:
+    def __iter__(self) -> Iterator[WireCodec]:
         return iter(self._by_type.values())
 
 
-JSON: Codec = _Plain(
+JSON: WireCodec = _Plain(
     "application/json",
     "application/json",
     1 << 20,
@@ -192,7 +192,7 @@ JSON: Codec = _Plain(
     lambda data: data + b"\n",
     "couldn't get version/kind; json parse error: ",
 )
-YAML: Codec = _Plain(
+YAML: WireCodec = _Plain(
     "application/yaml",
     "application/yaml",
     8 << 10,
@@ -202,11 +202,11 @@ YAML: Codec = _Plain(
     yaml.encode_list,
     lambda data: b"---\n" + data,
 )
-CBOR: Codec = _Cbor()
+CBOR: WireCodec = _Cbor()
 MEDIA_TYPES = (JSON.media_type, YAML.media_type, PROTOBUF_TYPE, CBOR.media_type)
 
 
-def whole(codec: Codec, value: Any) -> bytes:
+def whole(codec: WireCodec, value: Any) -> bytes:
     """A value as a whole answer: text ends with a line."""
     data = codec.encode(value)
     return data + b"\n" if codec is JSON else data

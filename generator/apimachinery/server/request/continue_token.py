@@ -19,7 +19,7 @@ INCONSISTENT = -1
 _VERSION = "meta.k8s.io/v1"
 
 
-class BadToken(ValueError):
+class BadContinueToken(ValueError):
     """A token that is none of ours; the text is kube-apiserver's."""
 
 
@@ -56,8 +56,8 @@ def decode_continue(scope: str, token: str) -> tuple[str, int]:
     return scope + rooted[1:], revision
 
 
-def _bad(fault: str) -> BadToken:
-    return BadToken(f"invalid continue token: continue key is not valid: {fault}")
+def _bad(fault: str) -> BadContinueToken:
+    return BadContinueToken(f"invalid continue token: continue key is not valid: {fault}")
 
 
 _FOREIGN = re.compile(rb"[^A-Za-z0-9_-]")

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from apimachinery.kinds.hooks import Json
 from apimachinery.server.catalog.family import BUILT_IN, CUSTOM, Family
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.request.codecs import CBOR, JSON, YAML, Codec
+from apimachinery.server.request.codecs import CBOR, JSON, YAML, WireCodec
 from apimachinery.wire.cbor_faults import typed_fault, unknown_place
 from apimachinery.wire.json import decode_first, encode
 from apimachinery.wire.strict import field_texts, in_order_of
@@ -129,7 +129,7 @@ _DECODED: Mapping[tuple[str, Family], type[Decoded]] = {
 }
 
 
-def decoded_as(codec: Codec, family: Family) -> type[Decoded]:
+def decoded_as(codec: WireCodec, family: Family) -> type[Decoded]:
     """The class of a body's ``Decoded``."""
     return _DECODED.get((codec.media_type, family), _Protobuf)
 

@@ -18,7 +18,7 @@ NOT_OLDER_THAN = "NotOlderThan"
 
 
 @dataclass(frozen=True, slots=True)
-class ListOptions:
+class ListQuery:
     """ListOptions except for the selectors. ``None`` means that the query does not say."""
 
     watch: bool = False
@@ -31,16 +31,16 @@ class ListOptions:
     send_initial_events: bool | None = None
 
 
-PLAIN = ListOptions()
+PLAIN = ListQuery()
 
 
-def read_list_options(query: Mapping[str, Sequence[str]], *, watch: bool = False) -> ListOptions:
+def read_list_options(query: Mapping[str, Sequence[str]], *, watch: bool = False) -> ListQuery:
     """The options of a query. ``watch`` is set where the path (``/watch/…``) asks for one.
 
     Raises ApiError 400 for what cannot be read; combinations are ``check_list_options``' matter.
     """
     if not query:
-        return ListOptions(watch=True) if watch else PLAIN
+        return ListQuery(watch=True) if watch else PLAIN
 
     def text(name: str) -> str:
         values = query.get(name)
@@ -55,7 +55,7 @@ def read_list_options(query: Mapping[str, Sequence[str]], *, watch: bool = False
     watches = watch or boolean("watch")
     timeout = number("timeoutSeconds")
     limit = number("limit") or 0
-    return ListOptions(
+    return ListQuery(
         watch=watches,
         allow_bookmarks=boolean("allowWatchBookmarks"),
         resource_version=text("resourceVersion"),
@@ -67,7 +67,7 @@ def read_list_options(query: Mapping[str, Sequence[str]], *, watch: bool = False
     )
 
 
-def check_list_options(options: ListOptions) -> None:
+def check_list_options(options: ListQuery) -> None:
     """Raises ApiError 422 for combinations that are forbidden."""
     if options is PLAIN:
         return
@@ -129,7 +129,7 @@ def _unsupported(value: str, *supported: str) -> Cause:
     )
 
 
-def _list_causes(options: ListOptions) -> list[Cause]:
+def _list_causes(options: ListQuery) -> list[Cause]:
     causes: list[Cause] = []
     if options.match:
         if not options.resource_version:
@@ -149,7 +149,7 @@ def _list_causes(options: ListOptions) -> list[Cause]:
     return causes
 
 
-def _watch_causes(options: ListOptions) -> list[Cause]:
+def _watch_causes(options: ListQuery) -> list[Cause]:
     causes: list[Cause] = []
     if options.send_initial_events is not None and options.match != NOT_OLDER_THAN:
         causes.append(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from apimachinery.meta.errors import ApiError, not_acceptable
-from apimachinery.server.request.codecs import JSON, MEDIA_TYPES, PROTOBUF_TYPE, YAML, Codec
+from apimachinery.server.request.codecs import JSON, MEDIA_TYPES, PROTOBUF_TYPE, YAML, WireCodec
 
 LONGEST_KEPT = 1_000
 """A longer ``Accept`` is read each time."""
@@ -29,15 +29,15 @@ _STREAMS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class AnswerForm:
     """A codec, and the Kind of meta.k8s.io to show objects as (empty: as they are)."""
 
-    codec: Codec
+    codec: WireCodec
     shown_as: str = ""
     version: str = "v1"
 
 
-PLAIN = Form(JSON)
+PLAIN = AnswerForm(JSON)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +93,12 @@ def check_routed(accept: str, listed: Iterable[str] = MEDIA_TYPES, *, watch: boo
 
 def negotiate(
     accept: str,
-    codecs: Iterable[Codec],
+    codecs: Iterable[WireCodec],
     *,
     transforms: bool = True,
     has_messages: bool = True,
     tables: bool = True,
-) -> Form:
+) -> AnswerForm:
     """The form of an answer in one of ``codecs``, the first where the client does not care; ``has_messages``: there
     are protobuf messages of the kind. Raises ApiError 406."""
     if not accept or accept == "application/json":
@@ -114,7 +114,7 @@ def negotiate(
     raise refused([codec.media_type for codec in codecs])
 
 
-def negotiate_discovery(accept: str, codecs: Iterable[Codec]) -> Form:
+def negotiate_discovery(accept: str, codecs: Iterable[WireCodec]) -> AnswerForm:
     """The same for discovery, which may be asked for as one document of all groups (``AGGREGATED``, KEP-3352)."""
     for clause in _clauses(accept) if accept else ():
         for codec in codecs:
@@ -124,7 +124,7 @@ def negotiate_discovery(accept: str, codecs: Iterable[Codec]) -> Form:
             parameters = dict(clause.parameters)
             gvk = tuple(parameters.get(name) for name in ("g", "v", "as"))
             if gvk == ("apidiscovery.k8s.io", "v2", AGGREGATED):
-                return Form(codec, AGGREGATED, "v2")
+                return AnswerForm(codec, AGGREGATED, "v2")
             if (form := _form(codec, parameters, transforms=False)) is not None:
                 return form
     if not accept:
@@ -144,13 +144,13 @@ def preferred(accept: str, media_types: Iterable[str]) -> str | None:
     return None if clauses else ""
 
 
-def check_streamed(form: Form) -> None:
+def check_streamed(form: AnswerForm) -> None:
     """Raises ApiError 406 for a watch in a form that is no stream: YAML is none."""
     if form.codec is YAML:
         raise refused(_STREAMS)
 
 
-def _can_show(form: Form, has_messages: bool) -> bool:
+def _can_show(form: AnswerForm, has_messages: bool) -> bool:
     """Whether a codec can write a form: Tables are text alone, and metadata has protobuf messages for all kinds."""
     if form.shown_as == TABLE:
         return form.codec in (JSON, YAML)
@@ -162,19 +162,19 @@ def refused(media_types: Iterable[str]) -> ApiError:
     return not_acceptable(f"only the following media types are accepted: {', '.join(media_types)}")
 
 
-def _form(codec: Codec, parameters: dict[str, str], transforms: bool) -> Form | None:
+def _form(codec: WireCodec, parameters: dict[str, str], transforms: bool) -> AnswerForm | None:
     if "stream" in parameters and (parameters["stream"] != "watch" or codec is YAML):
         return None
     shown_as = parameters.get("as", "")
     if not shown_as:
-        return Form(codec)
+        return AnswerForm(codec)
     version = parameters.get("v", "")
     if not transforms or shown_as not in TRANSFORMS or parameters.get("g") != "meta.k8s.io":
         return None
-    return Form(codec, shown_as, version) if version in META_VERSIONS else None
+    return AnswerForm(codec, shown_as, version) if version in META_VERSIONS else None
 
 
-def for_error(accept: str, codecs: Iterable[Codec]) -> Codec:
+def for_error(accept: str, codecs: Iterable[WireCodec]) -> WireCodec:
     """The codec of a failure: what was asked for where that is served, else JSON."""
     for clause in _clauses(accept) if accept else ():
         for codec in codecs:

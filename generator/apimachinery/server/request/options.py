@@ -52,7 +52,7 @@ class WriteOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteOptions:
+class DeletionOptions:
     """DeleteOptions; None if nobody says."""
 
     dry_run: bool = False
@@ -78,7 +78,7 @@ class DeleteOptions:
         return options | {key: value for key, value in stated.items() if value is not None}
 
 
-_NO_DELETE_OPTIONS = DeleteOptions()
+_NO_DELETE_OPTIONS = DeletionOptions()
 
 
 def read_write_options(request: Request, kind: str, *, apply: bool = False) -> WriteOptions:
@@ -141,7 +141,7 @@ def _dry_run_faults(values: Sequence[str]) -> list[FieldError]:
     return [not_supported("dryRun", list(values), ("All",))]
 
 
-def read_delete_options(request: Request, body: Any) -> DeleteOptions:
+def read_delete_options(request: Request, body: Any) -> DeletionOptions:
     """The options of a deletion; ``body`` is what was decoded of one, None where there was none.
 
     Raises ApiError 400, 422.
@@ -171,10 +171,10 @@ def read_delete_options(request: Request, body: Any) -> DeleteOptions:
     return options
 
 
-def _from_query(request: Request) -> DeleteOptions:
+def _from_query(request: Request) -> DeletionOptions:
     query = request.query
     dry_run = query.get("dryRun", ())
-    return DeleteOptions(
+    return DeletionOptions(
         dry_run=bool(dry_run),
         grace_seconds=parse_int64(request.first("gracePeriodSeconds"))
         if "gracePeriodSeconds" in query
@@ -187,10 +187,10 @@ def _from_query(request: Request) -> DeleteOptions:
     )
 
 
-def _from_body(body: dict[str, Any]) -> DeleteOptions:
+def _from_body(body: dict[str, Any]) -> DeletionOptions:
     preconditions = body.get("preconditions") or {}
     dry_run = body.get("dryRun") or []
-    return DeleteOptions(
+    return DeletionOptions(
         dry_run=bool(dry_run),
         grace_seconds=body.get("gracePeriodSeconds"),
         policy=body.get("propagationPolicy"),

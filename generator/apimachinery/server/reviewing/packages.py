@@ -11,7 +11,7 @@ from typing import Any
 
 from apimachinery.meta.field_errors import invalid
 from apimachinery.server.catalog.catalog import Catalog
-from apimachinery.server.catalog.from_packages import Package, add_package
+from apimachinery.server.catalog.from_packages import ServedPackage, add_package
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.write.rules import check_object
@@ -27,7 +27,7 @@ class PackageReviews:
         options = ApiOptions(packages=tuple(names))
         self.catalog = Catalog(options.emulated_version)
         for name in names:
-            add_package(self.catalog, Package(name), options)
+            add_package(self.catalog, ServedPackage(name), options)
         self._kinds = {(served.api_version, served.kind): served for served in self.catalog}
 
     def resources(self) -> Iterator[Served]:

@@ -27,14 +27,14 @@ from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.printing import go_quote
 from apimachinery.meta.selectors import SelectorError, selector_of
 from apimachinery.server.admission.interface import Admission, Operation
-from apimachinery.server.admission.order import InOrder
+from apimachinery.server.admission.order import PluginsInOrder
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.request.bodies import read_sent
 from apimachinery.server.request.codecs import Codecs, whole
 from apimachinery.server.request.negotiation import negotiate
-from apimachinery.server.request.options import DeleteOptions, WriteOptions, read_write_options
+from apimachinery.server.request.options import DeletionOptions, WriteOptions, read_write_options
 from apimachinery.server.request.target import WriteTarget, match_namespace, metadata_of
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.effects import Current, Steps
@@ -75,7 +75,7 @@ class PodCalls:
         self._pipeline = writer.pipeline
         self._admission = admission
         # Nobody is asked about the deletion of a pod who was asked about its eviction.
-        self._deleter = Deleter(writer, InOrder(()))
+        self._deleter = Deleter(writer, PluginsInOrder(()))
         self._codecs = codecs
         self._is_kind = is_kind
         self._kinds = kinds
@@ -204,7 +204,7 @@ class PodCalls:
             yield from self._change(whole_pod, _mark_evicted)
             if options.resource_version is not None:
                 # It was that of the pod before it was marked.
-                options = DeleteOptions(
+                options = DeletionOptions(
                     grace_seconds=options.grace_seconds, policy=options.policy, uid=options.uid
                 )
         yield from self._deleter.steps(whole_pod, options)
@@ -259,7 +259,7 @@ def _binding_faults(node: Json) -> list[FieldError]:
     return faults
 
 
-def _delete_options(given: Json, options: WriteOptions) -> DeleteOptions:
+def _delete_options(given: Json, options: WriteOptions) -> DeletionOptions:
     """The options of the deletion that an eviction is."""
     dry_run = list(given.get("dryRun") or ())
     conditions = given.get("preconditions") or {}
@@ -267,7 +267,7 @@ def _delete_options(given: Json, options: WriteOptions) -> DeleteOptions:
     policy = given.get("propagationPolicy")
     if policy is None and orphans is not None:
         policy = "Orphan" if orphans else "Background"
-    return DeleteOptions(
+    return DeletionOptions(
         dry_run=options.dry_run or "All" in dry_run,
         grace_seconds=given.get("gracePeriodSeconds"),
         policy=policy,

@@ -42,14 +42,14 @@ def read_name(kind: str, text: str) -> Meant:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ProxiedAddress:
     """Where a request goes."""
 
     scheme: str
     address: Address
 
 
-def place_of_service(meant: Meant, asked: str, service: Json, services: ServiceResolver) -> Place:
+def place_of_service(meant: Meant, asked: str, service: Json, services: ServiceResolver) -> ProxiedAddress:
     """A ready endpoint of a Service. Raises ApiError 404 where nobody keeps endpoints of it, 503."""
     metadata, ports = service["metadata"], (service.get("spec") or {}).get("ports") or []
     name = meant.port
@@ -64,10 +64,10 @@ def place_of_service(meant: Meant, asked: str, service: Json, services: ServiceR
     address = next(ready_addresses(slices, name), None)
     if address is None:
         raise _unavailable(f"no endpoints available for service {go_quote(asked)}")
-    return Place(meant.scheme or "http", address)
+    return ProxiedAddress(meant.scheme or "http", address)
 
 
-def place_of_pod(meant: Meant, pod: Json) -> Place:
+def place_of_pod(meant: Meant, pod: Json) -> ProxiedAddress:
     """A port of a Pod. Raises ApiError 400 where it has no address."""
     host = (pod.get("status") or {}).get("podIP") or ""
     if not host:
@@ -80,10 +80,10 @@ def place_of_pod(meant: Meant, pod: Json) -> Place:
         if port.get("containerPort") and port.get("protocol", "TCP") == "TCP"
     ]
     number = _number(meant.port) or (declared[0] if declared else _USUAL_PORTS[scheme])
-    return Place(scheme, Address(host, number))
+    return ProxiedAddress(scheme, Address(host, number))
 
 
-def place_of_node(meant: Meant, node: Json) -> Place:
+def place_of_node(meant: Meant, node: Json) -> ProxiedAddress:
     """A port of a Node. Raises ApiError 400, 503 where it has no address."""
     status = node.get("status") or {}
     addresses = {entry.get("type"): entry.get("address") for entry in status.get("addresses") or ()}
@@ -94,7 +94,7 @@ def place_of_node(meant: Meant, node: Json) -> Place:
     kubelet = endpoint.get("Port") or KUBELET_PORT
     port = _number(meant.port) or kubelet
     scheme = "https" if port == kubelet else meant.scheme or "http"
-    return Place(scheme, Address(host, port))
+    return ProxiedAddress(scheme, Address(host, port))
 
 
 def _number(text: str) -> int:

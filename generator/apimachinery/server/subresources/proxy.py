@@ -27,7 +27,7 @@ from apimachinery.server.network.networks import AllowedNetworks
 from apimachinery.server.network.services import ServiceResolver
 from apimachinery.server.subresources.proxied import (
     Meant,
-    Place,
+    ProxiedAddress,
     place_of_node,
     place_of_pod,
     place_of_service,
@@ -84,7 +84,7 @@ class AddressProxy:
             said = f"error trying to reach service: {fault}"
             raise ApiError(503, "ServiceUnavailable", said, has_details=False) from None
 
-    def _place(self, route: Route, served: Served, meant: Meant, obj: Json) -> Place:
+    def _place(self, route: Route, served: Served, meant: Meant, obj: Json) -> ProxiedAddress:
         match served.plural:
             case "services":
                 return place_of_service(meant, route.name, obj, self._services)

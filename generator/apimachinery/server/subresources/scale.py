@@ -29,7 +29,7 @@ from apimachinery.server.catalog.served import Behaviour, Compiled, Served, Stor
 from apimachinery.server.request.bodies import read_sent
 from apimachinery.server.request.codecs import Codecs
 from apimachinery.server.request.media_types import APPLY_CBOR_PATCH, APPLY_PATCH
-from apimachinery.server.request.negotiation import METADATA, METADATA_LIST, Form
+from apimachinery.server.request.negotiation import METADATA, METADATA_LIST, AnswerForm
 from apimachinery.server.request.options import WriteOptions, read_write_options
 from apimachinery.server.request.routers import check_patch_type
 from apimachinery.server.request.target import WriteTarget, match_name, match_namespace, metadata_of
@@ -199,7 +199,7 @@ class Scales:
             metadata["resourceVersion"] = version
         return obj
 
-    def shown(self, served: Served, scale: Json, form: Form) -> Json:
+    def shown(self, served: Served, scale: Json, form: AnswerForm) -> Json:
         """A Scale as a Table or as metadata alone. Raises ApiError 406."""
         metadata = scale["metadata"]
         if form.shown_as == METADATA:

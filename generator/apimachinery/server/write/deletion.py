@@ -18,7 +18,7 @@ from apimachinery.kinds.hooks import Hooks, Json
 from apimachinery.meta.clock import wall
 from apimachinery.meta.errors import ApiError, conflict, not_found
 from apimachinery.server.admission.interface import Admission, Operation
-from apimachinery.server.request.options import DeleteOptions
+from apimachinery.server.request.options import DeletionOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.driver import Course
 from apimachinery.server.write.effects import Current, Steps
@@ -50,12 +50,12 @@ class Deleter:
         self._pipeline = writer.pipeline
         self.admission = admission
 
-    def delete(self, target: WriteTarget, options: DeleteOptions) -> Coroutine[Any, Any, Deleted]:
+    def delete(self, target: WriteTarget, options: DeletionOptions) -> Coroutine[Any, Any, Deleted]:
         """Runs ``steps``. Raises ApiError 401 to 422."""
         return self._driver.run(self.steps(target, options))
 
     def decide(
-        self, target: WriteTarget, options: DeleteOptions, *, of_collection: bool = False
+        self, target: WriteTarget, options: DeletionOptions, *, of_collection: bool = False
     ) -> Coroutine[Any, Any, Course[Deleted]]:
         """Runs ``steps`` up to the storage: preconditions are checked, and admission has agreed. What is left is for
         the caller to run to its end. Raises ApiError."""
@@ -64,7 +64,7 @@ class Deleter:
     async def delete_all(
         self,
         targets: Iterable[WriteTarget],
-        options: DeleteOptions,
+        options: DeletionOptions,
         *,
         passes_over: Callable[[ApiError], bool],
         of_collection: bool = False,
@@ -92,7 +92,7 @@ class Deleter:
                     await writes.add(finish(decided))
 
     def steps(
-        self, target: WriteTarget, options: DeleteOptions, *, of_collection: bool = False
+        self, target: WriteTarget, options: DeletionOptions, *, of_collection: bool = False
     ) -> Steps[Deleted]:
         """Deletes an object, ``of_collection`` where the request does not name it. Raises ApiError 401 to 422."""
         served = target.served
@@ -120,7 +120,7 @@ class Deleter:
             raise conflict(served.plural, served.group, target.name)
         raise not_found(served.plural, served.group, target.name)
 
-    def check(self, target: WriteTarget, obj: Json, options: DeleteOptions) -> None:
+    def check(self, target: WriteTarget, obj: Json, options: DeletionOptions) -> None:
         """Raises ApiError 409 where an object is not the one that the options mean."""
         served, metadata = target.served, obj["metadata"]
         if options.uid is not None and options.uid != metadata["uid"]:
@@ -145,7 +145,7 @@ class Deleter:
             )
 
     def _delete(
-        self, target: WriteTarget, record: Record, obj: Json, options: DeleteOptions
+        self, target: WriteTarget, record: Record, obj: Json, options: DeletionOptions
     ) -> Steps[Deleted]:
         hooks = target.served.hooks
         metadata = obj["metadata"]
@@ -195,7 +195,7 @@ class Deleter:
         if first and metadata.get("generation"):
             metadata["generation"] += 1
 
-    def _finalizers(self, target: WriteTarget, metadata: Json, options: DeleteOptions) -> list[str]:
+    def _finalizers(self, target: WriteTarget, metadata: Json, options: DeletionOptions) -> list[str]:
         present = metadata.get("finalizers") or []
         kept = [name for name in present if name not in (ORPHAN, FOREGROUND)]
         policy = options.policy
@@ -211,7 +211,7 @@ class Deleter:
         # What is there already stays in its order.
         return present if set(kept) == set(present) else kept
 
-    def _grace(self, hooks: Hooks, obj: Json, options: DeleteOptions, first: bool) -> int:
+    def _grace(self, hooks: Hooks, obj: Json, options: DeletionOptions, first: bool) -> int:
         """How many seconds the object stays for its own sake: as its kind says, unless the client does."""
         own = hooks.grace(obj) if hooks.grace is not None and obj["metadata"] else None
         if own is None:

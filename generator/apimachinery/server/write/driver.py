@@ -45,7 +45,7 @@ NOTED: Final = (Current, Begin, Heavy)
 _R = TypeVar("_R")
 
 
-class Writes(Protocol):
+class WritableStorage(Protocol):
     """What of a storage is used here."""
 
     def create(self, key: str, value: Value) -> Coroutine[Any, Any, Record]:
@@ -93,7 +93,7 @@ class Driver:
     """Runs steps on the event loop that it is used on."""
 
     def __init__(
-        self, storage: Writes, cache: WatchCache, allocators: Mapping[str, Allocator] | None = None
+        self, storage: WritableStorage, cache: WatchCache, allocators: Mapping[str, Allocator] | None = None
     ) -> None:
         """``allocators`` are by the prefix of their resource."""
         self._allocators = allocators or {}
@@ -138,7 +138,7 @@ class Driver:
         return _stored(storage, effect)
 
     async def _store_allocated(
-        self, storage: Writes, effect: Create | Update, allocation: Allocation
+        self, storage: WritableStorage, effect: Create | Update, allocation: Allocation
     ) -> Record:
         target = effect.target
         if not target.options.dry_run:
@@ -147,7 +147,7 @@ class Driver:
         await settle(target, stored=True)
         return record
 
-    async def _delete(self, storage: Writes, effect: Delete) -> Record:
+    async def _delete(self, storage: WritableStorage, effect: Delete) -> Record:
         target, record = effect.target, effect.record
         removed = await storage.delete(record.key, record.revision, effect.value, marked=effect.marked)
         if (
@@ -158,7 +158,7 @@ class Driver:
         return removed
 
 
-def _stored(storage: Writes, effect: Create | Update) -> Coroutine[Any, Any, Record]:
+def _stored(storage: WritableStorage, effect: Create | Update) -> Coroutine[Any, Any, Record]:
     if isinstance(effect, Create):
         return storage.create(effect.target.key, effect.value)
     return storage.update(effect.record.key, effect.record.revision, effect.value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apimachinery.crd.objects import Validation, check_values
+from apimachinery.crd.objects import ObjectValidation, check_values
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.field_errors import FieldError, invalid
 from apimachinery.server.catalog.served import Served
@@ -54,7 +54,7 @@ def check_object(
     if compiled.stated is None:
         faults = [*metadata_faults, *own(obj, old)]
         return [compiled.printed(fault) for fault in faults] if faults and compiled.printed else faults
-    found = Validation(metadata_faults, warnings)
+    found = ObjectValidation(metadata_faults, warnings)
     check_values(
         found,
         obj,

@@ -9,7 +9,7 @@ from apimachinery.kinds.hooks import Json
 from apimachinery.server.admission.interface import Admission, Operation
 from apimachinery.server.request.target import WriteTarget, Written
 from apimachinery.server.write.allocating import Allocator
-from apimachinery.server.write.driver import Driver, Writes
+from apimachinery.server.write.driver import Driver, WritableStorage
 from apimachinery.server.write.effects import Steps
 from apimachinery.server.write.pipeline import Pipeline, Transform
 from apimachinery.storage.interface import Record
@@ -21,7 +21,7 @@ class Writer:
 
     def __init__(
         self,
-        storage: Writes,
+        storage: WritableStorage,
         cache: WatchCache,
         admission: Admission,
         allocators: Mapping[str, Allocator] | None = None,

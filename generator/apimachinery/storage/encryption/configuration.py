@@ -39,7 +39,7 @@ class Provider:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class EncryptionRule:
     """The providers of some resources, in order."""
 
     resources: tuple[str, ...]
@@ -55,7 +55,7 @@ class Rule:
 class Encryption:
     """Encrypts what is written and decrypts what is read."""
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
+    def __init__(self, rules: Sequence[EncryptionRule]) -> None:
         self._rules = tuple(rules)
         self._by_resource: dict[str, tuple[Provider, ...]] = {}
 
@@ -118,7 +118,7 @@ def read_configuration(document: Any) -> Encryption:
     return Encryption([_rule(entry, f"resources[{number}]") for number, entry in enumerate(resources)])
 
 
-def _rule(entry: Any, place: str) -> Rule:
+def _rule(entry: Any, place: str) -> EncryptionRule:
     if not isinstance(entry, Mapping):
         raise ConfigurationError(f"{place}: must be an object")
     names = entry.get("resources")
@@ -132,7 +132,7 @@ def _rule(entry: Any, place: str) -> Rule:
         for number, described in enumerate(providers)
         for provider in _provider(described, f"{place}.providers[{number}]")
     ]
-    return Rule(tuple(names), tuple(made))
+    return EncryptionRule(tuple(names), tuple(made))
 
 
 def _provider(described: Any, place: str) -> Iterator[Provider]:

@@ -8,7 +8,7 @@ that etcd refuses.
 from __future__ import annotations
 
 from apimachinery.storage.etcd import messages
-from apimachinery.storage.etcd.connection import Connection, EtcdRefusal
+from apimachinery.storage.etcd.connection import EtcdConnection, EtcdRefusal
 from apimachinery.storage.etcd.freshness import Freshness
 from apimachinery.storage.interface import FutureRevision
 
@@ -18,7 +18,7 @@ COMPACTION_KEY = b"compact_rev_key"
 class Compaction:
     """See ``interface.Storage``."""
 
-    def __init__(self, connection: Connection, freshness: Freshness, writable: bool) -> None:
+    def __init__(self, connection: EtcdConnection, freshness: Freshness, writable: bool) -> None:
         self.oldest = 1  # the oldest revision that is known to be readable
         self._connection = connection
         self._freshness = freshness

@@ -64,7 +64,7 @@ class EtcdRefusal(StorageError):
         self.details = details
 
 
-class Connection:
+class EtcdConnection:
     """Channels to the members, of which one is in use. Use it on one event loop."""
 
     def __init__(self, options: EtcdOptions) -> None:

@@ -17,27 +17,27 @@ from typing import Any, BinaryIO
 import grpc.aio
 
 from apimachinery.storage.etcd.compaction import Compaction
-from apimachinery.storage.etcd.connection import READ_SECONDS, Connection
+from apimachinery.storage.etcd.connection import READ_SECONDS, EtcdConnection
 from apimachinery.storage.etcd.follow import Follower
 from apimachinery.storage.etcd.freshness import Freshness
-from apimachinery.storage.etcd.health import Health, Members
+from apimachinery.storage.etcd.health import EtcdHealth, Members
 from apimachinery.storage.etcd.keys import Keys
 from apimachinery.storage.etcd.options import EtcdOptions
 from apimachinery.storage.etcd.past import Past
 from apimachinery.storage.etcd.present import Present
-from apimachinery.storage.etcd.values import Values, log_unread
-from apimachinery.storage.etcd.writes import Writes
+from apimachinery.storage.etcd.values import EtcdValues, log_unread
+from apimachinery.storage.etcd.writes import EtcdWrites
 from apimachinery.storage.interface import (
     Compacted,
     Event,
     FutureRevision,
-    Page,
     Record,
+    RecordPage,
     Reset,
+    RunningWatch,
     Sink,
     StorageUnreachable,
     Value,
-    Watch,
 )
 from apimachinery.storage.subscribers import Subscribers
 
@@ -47,17 +47,17 @@ log = logging.getLogger("kubewright.storage")
 class EtcdStorage:
     """See ``interface.Storage``. Use ``await EtcdStorage.open(options)``."""
 
-    def __init__(self, options: EtcdOptions, values: Values) -> None:
+    def __init__(self, options: EtcdOptions, values: EtcdValues) -> None:
         self._writable = not options.read_only
-        self._connection = Connection(options)
+        self._connection = EtcdConnection(options)
         self._keys = Keys(options.prefix)
         self._members = Members(self._connection)
         self._freshness = Freshness(self._connection, self._keys, self._members, self._writable)
-        self._health = Health(self._members, self._freshness.catch_up)
+        self._health = EtcdHealth(self._members, self._freshness.catch_up)
         self._present = Present(values)
         self._past = Past(self._connection, self._keys, self)
         self._compaction = Compaction(self._connection, self._freshness, self._writable)
-        self._writes = Writes(
+        self._writes = EtcdWrites(
             self._connection, self._keys, values, self._present, self._freshness, self._writable
         )
         self._event_revision = 0  # of the newest event of this prefix; 0 where it is not known
@@ -66,10 +66,10 @@ class EtcdStorage:
         self._follower: Follower | None = None
 
     @classmethod
-    async def open(cls, options: EtcdOptions, values: Values | None = None) -> EtcdStorage:
+    async def open(cls, options: EtcdOptions, values: EtcdValues | None = None) -> EtcdStorage:
         """Reads the present state and follows it. Raises StorageUnreachable, EtcdRefusal, OSError for a file that
         cannot be read."""
-        storage = cls(options, values or Values())
+        storage = cls(options, values or EtcdValues())
         try:
             await storage._load()
             await storage._members.look()
@@ -137,7 +137,7 @@ class EtcdStorage:
             return self._present.get(key)
         return await self._past.record(key, revision)
 
-    async def list(self, prefix: str, *, at: int = 0, after: str = "", limit: int = 0) -> Page:
+    async def list(self, prefix: str, *, at: int = 0, after: str = "", limit: int = 0) -> RecordPage:
         """See the contract."""
         revision = await self._at(at)
         if revision == self.revision:
@@ -178,7 +178,7 @@ class EtcdStorage:
 
     # Watching.
 
-    async def watch(self, prefix: str, after: int, sink: Sink, reset: Reset | None = None) -> Watch:
+    async def watch(self, prefix: str, after: int, sink: Sink, reset: Reset | None = None) -> RunningWatch:
         """See the contract."""
         while after < self.revision:
             past, after = await self.events(prefix, after, 1 << 30)

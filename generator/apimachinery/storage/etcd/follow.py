@@ -17,7 +17,7 @@ from typing import Any
 import grpc.aio
 
 from apimachinery.storage.etcd import messages
-from apimachinery.storage.etcd.connection import Connection
+from apimachinery.storage.etcd.connection import EtcdConnection
 from apimachinery.storage.etcd.keys import Keys
 
 log = logging.getLogger("kubewright.storage")
@@ -31,7 +31,7 @@ class Follower:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: EtcdConnection,
         keys: Keys,
         seen: Callable[[], int],
         take: Callable[[Sequence[Any]], None],

@@ -21,7 +21,7 @@ from itertools import count
 from typing import Protocol
 
 from apimachinery.storage.etcd import messages
-from apimachinery.storage.etcd.connection import READ_SECONDS, Connection
+from apimachinery.storage.etcd.connection import READ_SECONDS, EtcdConnection
 from apimachinery.storage.etcd.health import Members
 from apimachinery.storage.etcd.keys import Keys
 from apimachinery.storage.interface import StorageClosed, StorageError, StorageUnreachable
@@ -43,7 +43,7 @@ class Stream(Protocol):
 class Freshness:
     """The revision that the stream has come to, and who waits for a later one."""
 
-    def __init__(self, connection: Connection, keys: Keys, members: Members, writable: bool) -> None:
+    def __init__(self, connection: EtcdConnection, keys: Keys, members: Members, writable: bool) -> None:
         self.revision = 1
         self.closed = False
         self.stream: Stream | None = None  # set when there is one

@@ -15,7 +15,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from apimachinery.storage.etcd import messages
-from apimachinery.storage.etcd.connection import Connection
+from apimachinery.storage.etcd.connection import EtcdConnection
 from apimachinery.storage.interface import StorageError
 
 log = logging.getLogger("kubewright.storage")
@@ -28,7 +28,7 @@ MEMBERS_SECONDS = 10.0
 class Members:
     """The members' statuses, as of the last ``look``."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: EtcdConnection) -> None:
         self.trouble = ""  # why etcd takes no writes; empty while all is well
         self.ordered_progress = False  # whether notifications of progress never overtake events
         self._connection = connection
@@ -61,7 +61,7 @@ class Members:
         self.trouble = troubles[0] if troubles else ""
 
 
-class Health:
+class EtcdHealth:
     """The loop that asks; ``catch_up`` is the consistent read."""
 
     def __init__(self, members: Members, catch_up: Callable[[], Awaitable[None]]) -> None:

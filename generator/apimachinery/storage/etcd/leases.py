@@ -9,7 +9,7 @@ import asyncio
 import time
 
 from apimachinery.storage.etcd import messages
-from apimachinery.storage.etcd.connection import Connection
+from apimachinery.storage.etcd.connection import EtcdConnection
 
 SHARED_SECONDS = 60
 SHARED_KEYS = 1000
@@ -18,7 +18,7 @@ SHARED_KEYS = 1000
 class Leases:
     """Grants leases."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: EtcdConnection) -> None:
         self._connection = connection
         self._granting = asyncio.Lock()
         self._latest: dict[int, tuple[int, float, int]] = {}

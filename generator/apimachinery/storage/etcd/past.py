@@ -9,14 +9,14 @@ from typing import Any, Protocol
 import grpc.aio
 
 from apimachinery.storage.etcd import messages
-from apimachinery.storage.etcd.connection import ATTEMPT_SECONDS, READ_SECONDS, Connection, EtcdRefusal
+from apimachinery.storage.etcd.connection import ATTEMPT_SECONDS, READ_SECONDS, EtcdConnection, EtcdRefusal
 from apimachinery.storage.etcd.keys import Keys, key_range
 from apimachinery.storage.interface import (
     Compacted,
     Event,
     FutureRevision,
-    Page,
     Record,
+    RecordPage,
     StorageError,
     StorageUnreachable,
 )
@@ -54,7 +54,7 @@ class Reader(Protocol):
 class Past:
     """Reads of etcd below a prefix."""
 
-    def __init__(self, connection: Connection, keys: Keys, reader: Reader) -> None:
+    def __init__(self, connection: EtcdConnection, keys: Keys, reader: Reader) -> None:
         self._connection = connection
         self._keys = keys
         self._reader = reader
@@ -92,22 +92,22 @@ class Past:
         answer = await self._range(self._keys.to_etcd(key), b"", revision, 0)
         return self._reader.record(key, answer.kvs[0]) if answer.kvs else None
 
-    async def page(self, prefix: str, revision: int, after: str, limit: int) -> Page:
+    async def page(self, prefix: str, revision: int, after: str, limit: int) -> RecordPage:
         """Records at a revision. Raises Compacted."""
         if not prefix:  # resources are kept in another order than theirs
             records = await self._all(self._keys.start, self._keys.end, revision)
             rest = [record for record in records if record.key > after]
             shown = rest[:limit] if limit else rest
-            return Page(shown, revision, len(rest) - len(shown))
+            return RecordPage(shown, revision, len(rest) - len(shown))
         start, end = key_range(self._keys.to_etcd(prefix))
         if after > prefix:
             start = self._keys.to_etcd(after) + b"\0"
         if not limit:
-            return Page(await self._all(start, end, revision), revision)
+            return RecordPage(await self._all(start, end, revision), revision)
         answer = await self._range(start, end, revision, limit)
         found: dict[str, Record] = {}
         self._add(answer.kvs, found, {})
-        return Page(list(found.values()), revision, answer.count - len(answer.kvs))
+        return RecordPage(list(found.values()), revision, answer.count - len(answer.kvs))
 
     async def _all(self, start: bytes, end: bytes, revision: int) -> list[Record]:
         found: dict[str, Record] = {}

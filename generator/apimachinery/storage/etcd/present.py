@@ -12,8 +12,8 @@ from bisect import bisect_left, bisect_right
 from typing import Any
 
 from apimachinery.storage.etcd import messages
-from apimachinery.storage.etcd.values import Values
-from apimachinery.storage.interface import Event, Page, Record, StorageError, Value
+from apimachinery.storage.etcd.values import EtcdValues
+from apimachinery.storage.interface import Event, Record, RecordPage, StorageError, Value
 from apimachinery.storage.objects import NotAnObject, at_other_revision
 
 log = logging.getLogger("kubewright.storage")
@@ -22,7 +22,7 @@ log = logging.getLogger("kubewright.storage")
 class Present:
     """Records by key, at the revision that the stream has come to."""
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: EtcdValues) -> None:
         self.unread: dict[bytes, str] = {}  # keys of etcd, and why their values cannot be read
         self.named: dict[str, str] = {}  # the same by key
         self._values = values
@@ -43,7 +43,7 @@ class Present:
         """The record of a key."""
         return self._records.get(key)
 
-    def page(self, prefix: str, revision: int, after: str, limit: int) -> Page:
+    def page(self, prefix: str, revision: int, after: str, limit: int) -> RecordPage:
         """The records whose keys start with ``prefix`` and are greater than ``after``, ``limit`` at most where it is
         not 0; ``revision`` is theirs."""
         if self._sorted is None:
@@ -52,7 +52,7 @@ class Present:
         low = max(bisect_left(keys, prefix), bisect_right(keys, after))
         end = bisect_left(keys, prefix + "\U0010ffff", low) if prefix else len(keys)
         high = min(low + limit, end) if limit else end
-        return Page([self._records[key] for key in keys[low:high]], revision, end - high)
+        return RecordPage([self._records[key] for key in keys[low:high]], revision, end - high)
 
     def expect(self, key: str, stored: bytes, value: Value) -> None:
         """A write of this server's own is on its way: ``stored`` is what etcd is given for ``value``."""

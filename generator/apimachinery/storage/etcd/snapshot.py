@@ -16,19 +16,19 @@ from google.protobuf.message import DecodeError
 from apimachinery.storage.etcd import messages
 from apimachinery.storage.etcd.bolt import BoltError, BoltFile
 from apimachinery.storage.etcd.keys import Keys
-from apimachinery.storage.etcd.values import Values, log_unread
+from apimachinery.storage.etcd.values import EtcdValues, log_unread
 from apimachinery.storage.interface import (
     Compacted,
     Event,
     FutureRevision,
-    Page,
     Record,
+    RecordPage,
     Reset,
+    RunningWatch,
     Sink,
     StorageError,
     StorageReadOnly,
     Value,
-    Watch,
 )
 from apimachinery.storage.subscribers import Subscribers
 
@@ -38,7 +38,7 @@ _REVISION_BYTES = 17
 class SnapshotStorage:
     """See ``interface.Storage``: what it has never changes. Raises BoltError for a file that cannot be read."""
 
-    def __init__(self, path: Path, prefix: str, values: Values) -> None:
+    def __init__(self, path: Path, prefix: str, values: EtcdValues) -> None:
         keys = Keys(prefix)
         newest, living = _read(path)
         self._revision = max(newest, 1)
@@ -102,14 +102,14 @@ class SnapshotStorage:
         self._check(at)
         return self._records.get(key)
 
-    async def list(self, prefix: str, *, at: int = 0, after: str = "", limit: int = 0) -> Page:
+    async def list(self, prefix: str, *, at: int = 0, after: str = "", limit: int = 0) -> RecordPage:
         """See the contract."""
         self._check(at)
         keys = self._keys
         low = max(bisect_left(keys, prefix), bisect_right(keys, after))
         end = bisect_left(keys, prefix + "\U0010ffff", low) if prefix else len(keys)
         high = min(low + limit, end) if limit else end
-        return Page([self._records[key] for key in keys[low:high]], self._revision, end - high)
+        return RecordPage([self._records[key] for key in keys[low:high]], self._revision, end - high)
 
     def _check(self, at: int) -> None:
         if at > self._revision:
@@ -129,7 +129,7 @@ class SnapshotStorage:
         """Refused."""
         raise StorageReadOnly(key)
 
-    async def watch(self, prefix: str, after: int, sink: Sink, reset: Reset | None = None) -> Watch:
+    async def watch(self, prefix: str, after: int, sink: Sink, reset: Reset | None = None) -> RunningWatch:
         """See the contract: a watch in which nothing happens."""
         await self.events(prefix, after, 0)
         return self._subscribers.add(prefix, after, sink, reset)

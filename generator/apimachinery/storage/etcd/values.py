@@ -31,7 +31,7 @@ def log_unread(unread: Mapping[bytes, str]) -> None:
         )
 
 
-class Values:
+class EtcdValues:
     """How values are read and written; without arguments they are plain JSON of our own."""
 
     def __init__(self, sealing: Sealing | None = None, foreign: Foreign | None = None) -> None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from apimachinery.storage.etcd import messages
-from apimachinery.storage.etcd.connection import Connection
+from apimachinery.storage.etcd.connection import EtcdConnection
 from apimachinery.storage.etcd.freshness import Freshness
 from apimachinery.storage.etcd.keys import Keys
 from apimachinery.storage.etcd.leases import Leases
 from apimachinery.storage.etcd.present import Present
-from apimachinery.storage.etcd.values import Values
+from apimachinery.storage.etcd.values import EtcdValues
 from apimachinery.storage.interface import (
     KeyExists,
     KeyNotFound,
@@ -30,14 +30,14 @@ from apimachinery.storage.interface import (
 )
 
 
-class Writes:
+class EtcdWrites:
     """Creates, updates and deletes; see ``interface.Storage``."""
 
     def __init__(
         self,
-        connection: Connection,
+        connection: EtcdConnection,
         keys: Keys,
-        values: Values,
+        values: EtcdValues,
         present: Present,
         freshness: Freshness,
         writable: bool,

@@ -105,8 +105,8 @@ def _float_literal(value: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A call; the values are JSON, tuples, ``Call``s or ``Raw`` text. An argument without a name is positional."""
+class CallText:
+    """A call; the values are JSON, tuples, ``CallText``s or ``Raw`` text. An argument without a name is positional."""
 
     name: str
     arguments: tuple[tuple[str, Any], ...]
@@ -120,7 +120,7 @@ class Raw:
 
 
 def expression(value: Any, indent: int = 0, taken: int = 0) -> str:
-    """``value`` (JSON, tuples, ``Call``, ``Raw``) as an expression, broken over lines where it is too long.
+    """``value`` (JSON, tuples, ``CallText``, ``Raw``) as an expression, broken over lines where it is too long.
 
     ``indent`` is that of the line it begins on, in columns; ``taken`` is how much of that line is used before
     it and after it.
@@ -130,7 +130,7 @@ def expression(value: Any, indent: int = 0, taken: int = 0) -> str:
         return flat
     inner = indent + len(INDENT)
     pad = " " * inner
-    if isinstance(value, Call):
+    if isinstance(value, CallText):
         if not value.arguments:
             return flat
         lines = [
@@ -154,7 +154,7 @@ def expression(value: Any, indent: int = 0, taken: int = 0) -> str:
 def _flat(value: Any) -> str:
     if isinstance(value, Raw):
         return value.text
-    if isinstance(value, Call):
+    if isinstance(value, CallText):
         arguments = ", ".join(f"{_keyword(name)}{_flat(item)}" for name, item in value.arguments)
         return f"{value.name}({arguments})"
     if isinstance(value, list):

@@ -14,7 +14,7 @@ from kubewright.emit.code import names
 from kubewright.emit.code.render import docstring, literal, module_of
 from kubewright.emit.interface import Options
 from kubewright.emit.python.code.default_rule import write_rule
-from kubewright.emit.python.code.rule_code import Body, Scope, imports
+from kubewright.emit.python.code.rule_code import FunctionBody, Scope, imports
 from kubewright.emit.python.code.type_plan import TypePlan, held_types
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.rules import TypeRules
@@ -80,7 +80,7 @@ class _Module:
         plan = self.plan
         class_name = plan.class_names[definition.name]
         scope = Scope(names.attribute_name(class_name))
-        body = Body()
+        body = FunctionBody()
         rules = plan.rules.get(definition.name)
         for rule in rules.rules if rules else ():
             write_rule(body, scope, rule)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from kubewright.emit.code import names
 from kubewright.emit.code.layout import ModulePlan, Outside
 from kubewright.emit.code.render import (
-    Call,
+    CallText,
     docstring,
     expression,
     header,
@@ -28,7 +28,7 @@ from kubewright.emit.python.code.modes import MODES, Mode
 from kubewright.emit.python.code.operation_methods import Methods
 from kubewright.emit.python.code.operation_names import (
     CLIENT_NAMES,
-    Group,
+    OperationGroup,
     argument_names,
     groups_of,
     method_name,
@@ -94,11 +94,11 @@ class Operations:
             yield File(f"{mode.stem}.py", self._client(mode, interface, title, groups, first_line))
 
     def _client(
-        self, mode: Mode, interface: Interface, title: str, groups: list[Group], first_line: str
+        self, mode: Mode, interface: Interface, title: str, groups: list[OperationGroup], first_line: str
     ) -> str:
         arguments = names.attribute_names((s.name for s in interface.schemes), CLIENT_NAMES)
         table = {
-            scheme.name: Call(
+            scheme.name: CallText(
                 "SecurityScheme",
                 tuple(
                     ("", part)
@@ -141,7 +141,7 @@ class Operations:
             )
         )
 
-    def _group(self, group: Group, outside: Outside, first_line: str) -> str:
+    def _group(self, group: OperationGroup, outside: Outside, first_line: str) -> str:
         plan = ModulePlan(group="", version="", name="")
         writer = Methods(outside, plan, self.options.documentation)
         methods = [writer.method(operation) for operation in group.operations]

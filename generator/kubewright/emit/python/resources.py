@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kubewright.emit.code import names
-from kubewright.emit.code.render import Call, expression, module_of
+from kubewright.emit.code.render import CallText, expression, module_of
 from kubewright.emit.interface import Options
 from kubewright.emit.python.code.constructor import call
 from kubewright.ir.api import Api, Emitter, File, Resource
@@ -51,5 +51,5 @@ class Resources:
                 ),
             )
 
-    def _resource(self, resource: Resource) -> Call:
+    def _resource(self, resource: Resource) -> CallText:
         return call("Resource", resource, self.options.documentation)

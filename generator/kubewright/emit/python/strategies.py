@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kubewright.emit.code import names
-from kubewright.emit.code.render import Call, Raw, docstring, expression, module_of
+from kubewright.emit.code.render import CallText, Raw, docstring, expression, module_of
 from kubewright.emit.interface import Options
 from kubewright.emit.python.code.default_rule import write_rule
-from kubewright.emit.python.code.rule_code import Body, Scope, imports
+from kubewright.emit.python.code.rule_code import FunctionBody, Scope, imports
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.rules import DefaultRule, StrategyRules
 from kubewright.ir.versions import join_api_version
@@ -68,11 +68,11 @@ class Strategies:
             )
 
 
-def _strategy(entry: StrategyRules, uses: set[str], functions: list[str]) -> Call:
+def _strategy(entry: StrategyRules, uses: set[str], functions: list[str]) -> CallText:
     arguments = [(name, tuple(value) if name == "generation" else value) for name, value in entry.facts]
     for phase, rules in entry.phases:
         arguments.append((_ARGUMENTS[phase], Raw(_function(entry, phase, rules, uses, functions))))
-    return Call("Strategy", tuple(arguments))
+    return CallText("Strategy", tuple(arguments))
 
 
 def _function(
@@ -83,7 +83,7 @@ def _function(
         uses.add(f"defaulters.{rules[0].function}")
         return rules[0].function
     word = names.attribute_name(entry.kind)
-    scope, body = Scope(word), Body()
+    scope, body = Scope(word), FunctionBody()
     for rule in rules:
         write_rule(body, scope, rule)
     uses |= scope.uses

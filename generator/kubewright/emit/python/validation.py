@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from kubewright.emit.code import names
 from kubewright.emit.code.render import docstring, literal, module_of
 from kubewright.emit.interface import Options
-from kubewright.emit.python.code.rule_code import Body, Scope, equals, imports
+from kubewright.emit.python.code.rule_code import FunctionBody, Scope, equals, imports
 from kubewright.emit.python.code.type_plan import TypePlan, held_types
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.paths import Items, Key, Step
@@ -127,7 +127,7 @@ class _Module:
         plan = self.plan
         class_name = plan.class_names[definition.name]
         scope = Scope(names.attribute_name(class_name))
-        body = Body(pure=True)
+        body = FunctionBody(pure=True)
         rules = plan.rules.get(definition.name)
         held = {
             steps: name
@@ -165,7 +165,7 @@ class _Module:
         ):
             if not lines:
                 continue
-            scope, body = Scope("new"), Body(pure=True)
+            scope, body = Scope("new"), FunctionBody(pure=True)
             for rule in lines:
                 self._check(body, scope, rule)
             self.uses |= scope.uses
@@ -206,7 +206,7 @@ class _Module:
     ) -> str:
         """The function of one subresource's writes; ``into: ''`` asks everything that is asked of the object too."""
         kind = definition.kinds[0][2]
-        scope, body = Scope("new"), Body(pure=True)
+        scope, body = Scope("new"), FunctionBody(pure=True)
         for rule in rules:
             if rule.check == "into":
                 body.add((), f"yield from {self.name(definition)}(new, prefix)")
@@ -222,7 +222,7 @@ class _Module:
 
     def _enter(
         self,
-        body: Body,
+        body: FunctionBody,
         scope: Scope,
         steps: tuple[Step, ...],
         name: str,
@@ -254,7 +254,7 @@ class _Module:
         self.checks.add(module_path or "checks")
         return f"{module_path.rpartition('.')[2] or 'checks'}.{name}"
 
-    def _check(self, body: Body, scope: Scope, rule: CheckRule) -> None:
+    def _check(self, body: FunctionBody, scope: Scope, rule: CheckRule) -> None:
         steps = rule.target.steps
         anchor = scope.anchor(rule.target)
         last = steps[-1] if steps else None

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from kubewright.diagnostics import Diagnostics, printable
 from kubewright.ir.api import File
 from kubewright.source.kubernetes_validate import releases
-from kubewright.tools.crd.manifests import Selection, define, kinds_of
+from kubewright.tools.crd.manifests import DefinedKinds, define, kinds_of
 from kubewright.tools.inputs.sources import StateError, read_states
 from kubewright.tools.outputs import reporting
 from kubewright.tools.outputs.writing import MISUSED, OK, REFUSED, put
@@ -33,13 +33,15 @@ def run(options: argparse.Namespace) -> int:
     if diagnostics.has_errors:
         sys.stderr.write(reporting.text([*diagnostics], {}))
         return MISUSED
-    selection = Selection(
+    selection = DefinedKinds(
         tuple(options.kind), tuple(options.group), options.storage, not options.no_descriptions
     )
     chosen = kinds_of(api, selection)
     lacking = _lacking(selection, chosen.keys(), {r.version for each in chosen.values() for r in each})
     if lacking:
-        known = sorted({f"{kind} ({group})" if group else kind for group, kind in kinds_of(api, Selection())})
+        known = sorted(
+            {f"{kind} ({group})" if group else kind for group, kind in kinds_of(api, DefinedKinds())}
+        )
         return _misused(f"{lacking}; there are: {', '.join(known) or 'no kinds at all'}")
     manifests = define(api, selection, options.kubernetes, diagnostics)
     code = REFUSED if diagnostics.has_errors else OK
@@ -54,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     return code
 
 
-def _lacking(selection: Selection, found: Collection[tuple[str, str]], versions: set[str]) -> str:
+def _lacking(selection: DefinedKinds, found: Collection[tuple[str, str]], versions: set[str]) -> str:
     """What was asked for and is not there, in words."""
     for kind in selection.kinds:
         if not any(name == kind for _, name in found):

@@ -23,7 +23,7 @@ from kubewright.tools.crd.defaults import drop_refused_defaults
 from kubewright.tools.crd.inlining import OBJECT_META, Inliner, UndefinableError
 from kubewright.tools.crd.lowering import MARKER, Lowering
 from kubewright.tools.inputs.plurals import plural_of
-from kubewright.tools.validate.check import Options, judge
+from kubewright.tools.validate.check import CheckOptions, judge
 from kubewright.tools.validate.inputs import Chunk
 from kubewright.tools.validate.kinds import Kinds
 
@@ -48,7 +48,7 @@ _AGE_COLUMN = PrinterColumn(name="Age", type="date", json_path=".metadata.creati
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class DefinedKinds:
     """What to define: kinds and groups by name, all where none is named; ``storage`` is the version to store."""
 
     kinds: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class Manifest:
     text: str
 
 
-def kinds_of(api: Api, selection: Selection) -> dict[tuple[str, str], list[Resource]]:
+def kinds_of(api: Api, selection: DefinedKinds) -> dict[tuple[str, str], list[Resource]]:
     """(group, kind) → its resources, most preferred version first, of what ``selection`` names."""
     found: dict[tuple[str, str], list[Resource]] = {}
     for resource in (*api.resources, *_implied(api)):
@@ -105,7 +105,7 @@ def _implied(api: Api) -> Iterator[Resource]:
             )
 
 
-def define(api: Api, selection: Selection, release: str, diagnostics: Diagnostics) -> list[Manifest]:
+def define(api: Api, selection: DefinedKinds, release: str, diagnostics: Diagnostics) -> list[Manifest]:
     """The manifests of the selected kinds. What a server of ``release`` would refuse is an error."""
     table = {definition.name: definition for definition in api.definitions}
     kinds = _load(release)
@@ -125,7 +125,7 @@ def define(api: Api, selection: Selection, release: str, diagnostics: Diagnostic
         origin = PurePath(resources[0].location.file).name
         shown = json.dumps(origin)[1:-1]
         text = f"# Made by `kubewright crd` from {shown}: change that, not this.\n{yaml.encode(crd).decode()}"
-        for finding in judge(Chunk("", 0, text.encode()), kinds, Options(strict=True)).findings:
+        for finding in judge(Chunk("", 0, text.encode()), kinds, CheckOptions(strict=True)).findings:
             if finding.severity is Severity.ERROR:
                 said = f"{kind}: a server refuses its manifest: {finding.message}"
                 diagnostics.error("K706", said, resources[0].location)
@@ -143,7 +143,7 @@ def _load(release: str) -> Kinds:
 def _manifest(
     resources: Sequence[Resource],
     table: Mapping[str, Definition],
-    selection: Selection,
+    selection: DefinedKinds,
     diagnostics: Diagnostics,
 ) -> Json:
     first = resources[0]
@@ -212,7 +212,7 @@ def _version(
     resource: Resource,
     table: Mapping[str, Definition],
     said: Json,
-    selection: Selection,
+    selection: DefinedKinds,
     diagnostics: Diagnostics,
 ) -> dict[str, Json]:
     value = _lowered(resource, table, diagnostics)

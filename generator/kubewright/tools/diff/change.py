@@ -35,7 +35,7 @@ class ChangeKind:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ApiChange:
     """One change: ``path`` reads ``widgets.example.com/v1: spec.size``, ``version`` is that it is in."""
 
     kind: ChangeKind

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kubewright.diagnostics import Severity
-from kubewright.tools.diff.change import Change, Impact
+from kubewright.tools.diff.change import ApiChange, Impact
 
 SHOWN = 4
 """How many places a finding names besides the first."""
@@ -73,17 +73,17 @@ _ORDER: Final = [*Severity]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ChangeGroup:
     """Changes that are one idea, in the order in which they were found. ``said`` is what happened, ``details`` what is
     added to each place."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[ApiChange, ...]
     severity: Severity
     said: str
     details: tuple[str, ...] = ()
 
     @property
-    def first(self) -> Change:
+    def first(self) -> ApiChange:
         """The change whose place the finding has."""
         return self.changes[0]
 
@@ -102,15 +102,15 @@ class Group:
 
 
 def grouped(
-    changes: Iterable[tuple[Change, Severity]],
+    changes: Iterable[tuple[ApiChange, Severity]],
     *,
     each: bool = False,
     copies: Callable[[str], str] = lambda path: "",
-) -> list[Group]:
+) -> list[ChangeGroup]:
     """The changes by idea; with ``each`` every one alone. ``copies`` gives the built-in type that a path is inside a
     copy of, or nothing."""
-    groups: dict[object, list[tuple[Change, Severity]]] = {}
-    copied: dict[object, list[tuple[Change, Severity]]] = {}
+    groups: dict[object, list[tuple[ApiChange, Severity]]] = {}
+    copied: dict[object, list[tuple[ApiChange, Severity]]] = {}
     for number, (change, severity) in enumerate(changes):
         if each:
             groups[number] = [(change, severity)]
@@ -124,7 +124,7 @@ def grouped(
     return [*made, *(_copied(found, copies) for found in copied.values())]
 
 
-def _group(found: list[tuple[Change, Severity]]) -> Group:
+def _group(found: list[tuple[ApiChange, Severity]]) -> ChangeGroup:
     changes = tuple(change for change, _ in found)
     code, said = changes[0].kind.code, changes[0].message
     details: tuple[str, ...] = ()
@@ -140,14 +140,14 @@ def _group(found: list[tuple[Change, Severity]]) -> Group:
     if code in _BOUND_CODES and all(ranges) and len({change.message for change in changes}) > 1:
         said = f"{ranges[0][1]} {ranges[0][2]}" if ranges[0] else said
         details = tuple(f" ({match[3].strip(' :()')})" for match in ranges if match)
-    return Group(changes, min((severity for _, severity in found), key=_ORDER.index), said, details)
+    return ChangeGroup(changes, min((severity for _, severity in found), key=_ORDER.index), said, details)
 
 
 def _inner(said: str) -> str:
     return said.strip().removeprefix("(").removesuffix(")")
 
 
-def _idea(change: Change) -> object:
+def _idea(change: ApiChange) -> object:
     code = change.kind.code
     bound = _RANGE.fullmatch(change.message)
     if code in _BOUND_CODES and bound:
@@ -164,13 +164,13 @@ def _idea(change: Change) -> object:
     return (match.group() if match else change.path), change.message
 
 
-def _other(change: Change) -> str:
+def _other(change: ApiChange) -> str:
     """The version that a change between two served versions speaks of."""
     match = _VERSION.search(change.message)
     return match[1] if match else ""
 
 
-def _detail(change: Change) -> str:
+def _detail(change: ApiChange) -> str:
     if change.kind.code == "D303":
         return change.message.partition(": ")[2]
     return change.message.partition(", which is served too, it ")[2] if change.kind.code == "D302" else ""
@@ -181,9 +181,9 @@ def _first_words(said: str) -> str:
     return re.split(r'["\d:]|\bonly\b', said)[0]
 
 
-def _joined(groups: list[Group]) -> list[Group]:
+def _joined(groups: list[ChangeGroup]) -> list[ChangeGroup]:
     """Groups of one code at the very same places as one: fields of one object, rules of one value."""
-    found: dict[object, list[Group]] = {}
+    found: dict[object, list[ChangeGroup]] = {}
     for number, group in enumerate(groups):
         code = group.first.kind.code
         places: object = number
@@ -195,28 +195,31 @@ def _joined(groups: list[Group]) -> list[Group]:
     return [_one(each) if len(each) > 1 else each[0] for each in found.values()]
 
 
-def _one(groups: list[Group]) -> Group:
+def _one(groups: list[ChangeGroup]) -> ChangeGroup:
     changes = tuple(change for group in groups for change in group.changes)
     severity = min((group.severity for group in groups), key=_ORDER.index)
     code = groups[0].first.kind.code
     if code in _OF_RULES:
-        return Group(groups[0].changes, severity, "; ".join(dict.fromkeys(group.said for group in groups)))
+        return ChangeGroup(
+            groups[0].changes, severity, "; ".join(dict.fromkeys(group.said for group in groups))
+        )
     words = dict.fromkeys(f"{_name(g.first)} {g.said}" if code == "D210" else _name(g.first) for g in groups)
     head = dict.fromkeys(change.path.rpartition(".")[0] for change in changes)
     named = [next(c for c in changes if c.path.rpartition(".")[0] == place) for place in head]
     places = tuple(
-        Change(c.kind, place, c.version, c.message, c.location) for c, place in zip(named, head, strict=True)
+        ApiChange(c.kind, place, c.version, c.message, c.location)
+        for c, place in zip(named, head, strict=True)
     )
     if code == "D210":
-        return Group(places, severity, "; ".join(words))
+        return ChangeGroup(places, severity, "; ".join(words))
     said = groups[0].first.message
     said = (
         said.replace("field ", "fields ").replace("is ", "are ").replace("its value is", "their values are")
     )
-    return Group(places, severity, f"{_listed([*words])}: {said}")
+    return ChangeGroup(places, severity, f"{_listed([*words])}: {said}")
 
 
-def _name(change: Change) -> str:
+def _name(change: ApiChange) -> str:
     match = _LAST.search(change.path)
     return match.group() if match else change.path
 
@@ -225,7 +228,7 @@ def _listed(words: list[str]) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]
 
 
-def _copied(found: list[tuple[Change, Severity]], copies: Callable[[str], str]) -> Group:
+def _copied(found: list[tuple[ApiChange, Severity]], copies: Callable[[str], str]) -> ChangeGroup:
     """One finding for what a newer release of the copied types brought."""
     if len(found) == 1:
         return _group(found)
@@ -237,7 +240,7 @@ def _copied(found: list[tuple[Change, Severity]], copies: Callable[[str], str]) 
     shown = [*ideas][:12]
     more = f", and {len(ideas) - 12} more" if len(ideas) > 12 else ""
     said = f"{changes[0].kind.name} in copies of built-in types: {', '.join(shown)}{more}"
-    return Group(changes, min((severity for _, severity in found), key=_ORDER.index), said)
+    return ChangeGroup(changes, min((severity for _, severity in found), key=_ORDER.index), said)
 
 
 def _after(first: str, place: str) -> str:

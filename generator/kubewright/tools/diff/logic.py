@@ -94,14 +94,14 @@ def _negated(part: Formula) -> Formula:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class LogicVerdict:
     """``refuses``: whether an object that passed may be refused, ``None`` where that is open; ``example`` shows one."""
 
     refuses: bool | None
     example: str = ""
 
 
-def judge(old: Value, new: Value, follow: Callable[[Value], Value]) -> Verdict:
+def judge(old: Value, new: Value, follow: Callable[[Value], Value]) -> LogicVerdict:
     """Whether the logical keywords of ``new`` refuse what those of ``old`` let pass. ``follow`` resolves references of
     the old state."""
     reading = _Reading()
@@ -111,13 +111,13 @@ def judge(old: Value, new: Value, follow: Callable[[Value], Value]) -> Verdict:
         reading.others
     )
     if sum(len(choice) > 1 for choice in choices) > MAX_FACTS:
-        return Verdict(None)
+        return LogicVerdict(None)
     # Few facts make the shortest example.
     for values in sorted(product(*choices), key=sum):
         assumed = dict(zip(facts, values, strict=True))
         if _is_possible(assumed, reading.present) and before(assumed) and not after(assumed):
-            return Verdict(True, _example(assumed, reading))
-    return Verdict(False)
+            return LogicVerdict(True, _example(assumed, reading))
+    return LogicVerdict(False)
 
 
 def _choices(path: str, value: Value, follow: Callable[[Value], Value]) -> tuple[bool, ...]:

@@ -15,7 +15,16 @@ from functools import cache, reduce
 from typing import Any, Final, TypeAlias
 
 from apimachinery.cel.libraries.catalog import ALL_MACROS
-from apimachinery.cel.syntax.ast import Call, Comprehension, Ident, ListExpr, Literal, MapExpr, Node, Select
+from apimachinery.cel.syntax.ast import (
+    CallNode,
+    Comprehension,
+    Ident,
+    ListExpr,
+    Literal,
+    MapExpr,
+    Node,
+    Select,
+)
 from apimachinery.cel.syntax.macros import Expander, MacroKey
 from apimachinery.cel.syntax.parser import parse
 from apimachinery.cel.values.errors import CompileError
@@ -134,7 +143,7 @@ def _read(node: Node, bound: dict[str, str]) -> Term:
         case Select():
             kind = "has" if node.test_only else "select"
             return _made(kind, (_read(node.operand, bound), node.field))
-        case Call():
+        case CallNode():
             return _call(node, bound)
         case ListExpr() if not node.optional:
             return ("list", tuple(_read(each, bound) for each in node.elements))
@@ -146,7 +155,7 @@ def _read(node: Node, bound: dict[str, str]) -> Term:
     raise _TooLarge  # what rules have hardly ever is compared as text
 
 
-def _call(node: Call, bound: dict[str, str]) -> Term:
+def _call(node: CallNode, bound: dict[str, str]) -> Term:
     args = tuple(_read(each, bound) for each in node.args)
     if node.target is not None:
         args = (_read(node.target, bound), *args)

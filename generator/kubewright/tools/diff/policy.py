@@ -17,7 +17,7 @@ from typing import Final
 
 from kubewright.diagnostics import Diagnostic, Severity
 from kubewright.ir.versions import version_priority
-from kubewright.tools.diff.change import Change, Impact
+from kubewright.tools.diff.change import ApiChange, Impact
 from kubewright.tools.diff.grouping import grouped
 from kubewright.tools.outputs import reporting
 
@@ -41,7 +41,7 @@ class Exceptions:
 
     patterns: Mapping[str, tuple[str, ...]]
 
-    def covers(self, change: Change) -> str:
+    def covers(self, change: ApiChange) -> str:
         """The pattern that covers a change, or nothing."""
         for pattern in self.patterns.get(change.kind.code, ()):
             if fnmatchcase(change.path, pattern):
@@ -49,7 +49,7 @@ class Exceptions:
         return ""
 
 
-def weigh(change: Change) -> Severity:
+def weigh(change: ApiChange) -> Severity:
     """How much one change weighs."""
     severity = _WEIGHT[change.kind.impact]
     if change.kind.code == "D117":
@@ -64,14 +64,14 @@ def weigh(change: Change) -> Severity:
     return _LIGHTER[severity] if alpha else severity
 
 
-def _is_of_status(change: Change) -> bool:
+def _is_of_status(change: ApiChange) -> bool:
     """Whether a change is to what controllers write, which come with the definition and write it again."""
     place = change.path.partition(": ")[2]
     return place == "status" or place.startswith(("status.", "status["))
 
 
 def diagnose(
-    changes: list[Change],
+    changes: list[ApiChange],
     exceptions: Exceptions,
     *,
     each: bool = False,

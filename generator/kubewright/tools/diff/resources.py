@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kubewright.ir.api import Api, Resource
 from kubewright.ir.versions import version_priority
 from kubewright.location import Location
-from kubewright.tools.diff.change import KINDS, Change, Impact
+from kubewright.tools.diff.change import KINDS, ApiChange, Impact
 from kubewright.tools.diff.roundtrip import api_version_of, compare_roundtrips, resource_path
 from kubewright.tools.diff.schemas import Comparison
 from kubewright.tools.diff.wire import compare_wire
@@ -17,10 +17,10 @@ _LOSING = frozenset({"D201", "D222", "D229"})
 _BREAKING = (Impact.BREAKS_WRITERS, Impact.BREAKS_STORED)
 
 
-def compare(old: Api, new: Api, *, documentation: bool = False) -> list[Change]:
+def compare(old: Api, new: Api, *, documentation: bool = False) -> list[ApiChange]:
     """Every change from ``old`` to ``new``, ordered by path and code."""
     changes = {
-        Change(KINDS[code], resource_path(resource), resource.version, message, location)
+        ApiChange(KINDS[code], resource_path(resource), resource.version, message, location)
         for code, resource, message, location in _resources(old, new)
     }
     before = {d.name: d for d in old.definitions}
@@ -35,7 +35,7 @@ def compare(old: Api, new: Api, *, documentation: bool = False) -> list[Change]:
             continue
         was, now = before[earlier.definition].value, after[resource.definition].value
         for code, path, message, location in shared.values("", was, now):
-            changes.add(Change(KINDS[code], _place(resource, path), resource.version, message, location))
+            changes.add(ApiChange(KINDS[code], _place(resource, path), resource.version, message, location))
     changes.update(compare_roundtrips(old, new))
     changes.update(compare_wire(old, new))
     return sorted(changes, key=lambda c: (c.path, c.kind.code, c.message))

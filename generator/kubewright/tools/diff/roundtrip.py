@@ -20,7 +20,7 @@ from kubewright.ir.shape import shape_of
 from kubewright.ir.types import Definition
 from kubewright.ir.versions import join_api_version, version_priority
 from kubewright.location import Location
-from kubewright.tools.diff.change import KINDS, Change
+from kubewright.tools.diff.change import KINDS, ApiChange
 from kubewright.tools.diff.schemas import Comparison
 
 _REFUSALS: Final = frozenset(
@@ -30,7 +30,7 @@ _REFUSALS: Final = frozenset(
 """What a version refuses that another accepts: the changes that break writers without losing a value."""
 
 
-def compare_roundtrips(old: Api, new: Api) -> Iterator[Change]:
+def compare_roundtrips(old: Api, new: Api) -> Iterator[ApiChange]:
     """The losses that ``new`` has and ``old`` had not; none where nobody knows what ``old`` had."""
     if old.fact("conversions") is None and any(r.introduced for r in old.resources):
         return
@@ -40,7 +40,7 @@ def compare_roundtrips(old: Api, new: Api) -> Iterator[Change]:
             yield loss
 
 
-def find_losses(api: Api) -> Iterator[Change]:
+def find_losses(api: Api) -> Iterator[ApiChange]:
     """Every field of a served version that another one cannot carry, or would not accept."""
     table = {d.name: d for d in api.definitions}
     conversions: dict[tuple[str, str], Conversion] = {}
@@ -98,7 +98,7 @@ class _Pair:
     route: _Route
     _shapes: dict[str, dict[str, str]] = field(default_factory=dict)
 
-    def losses(self) -> Iterator[Change]:
+    def losses(self) -> Iterator[ApiChange]:
         here, there = self.table[self.one.definition], self.table[self.other.definition]
         unknown = not self.route.known and _is_converted_by_webhook(self.one)
         for code, path, message, location in Comparison(self.table, self.table).values(
@@ -146,9 +146,9 @@ class _Pair:
             self._shapes[name] = shape_of(self.table[name], self.table)
         return self._shapes[name]
 
-    def _change(self, code: str, path: str, message: str, location: Location) -> Change:
+    def _change(self, code: str, path: str, message: str, location: Location) -> ApiChange:
         level = min(self.one.version, self.other.version, key=lambda v: version_priority(v)[0])
-        return Change(KINDS[code], f"{resource_path(self.one)}: {path}", level, message, location)
+        return ApiChange(KINDS[code], f"{resource_path(self.one)}: {path}", level, message, location)
 
 
 def _is_converted_by_webhook(resource: Resource) -> bool:

@@ -13,13 +13,13 @@ from kubewright.ir.api import Api
 from kubewright.ir.rules import FieldNumber
 from kubewright.ir.types import Definition, ListOf, MapOf, Primitive, Ref, Scalar, Struct, Type
 from kubewright.location import Location
-from kubewright.tools.diff.change import KINDS, Change
+from kubewright.tools.diff.change import KINDS, ApiChange
 
 Found = tuple[str, str, str]
 """Code, field, message."""
 
 
-def compare_wire(old: Api, new: Api) -> Iterator[Change]:
+def compare_wire(old: Api, new: Api) -> Iterator[ApiChange]:
     """What the numbers and types of both states change in the protobuf form."""
     before = {entry.definition: entry.fields for entry in old.fact("protobuf") or ()}
     after = {entry.definition: entry.fields for entry in new.fact("protobuf") or ()}
@@ -32,7 +32,7 @@ def compare_wire(old: Api, new: Api) -> Iterator[Change]:
         ]
         for code, field, message in found:
             place = _fields(now).get(field.partition(".")[0], now.value.location)
-            yield Change(KINDS[code], f"{name}: {field}", now.version, message, place)
+            yield ApiChange(KINDS[code], f"{name}: {field}", now.version, message, place)
 
 
 def _fields(definition: Definition) -> dict[str, Location]:

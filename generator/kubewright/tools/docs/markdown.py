@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from kubewright.ir.api import File
 from kubewright.tools.docs.page import TOKEN, visible
-from kubewright.tools.docs.reference import Entry, GroupVersion, Link, Reference, Row
+from kubewright.tools.docs.reference import DocumentedVersion, KindEntry, Link, ReferencePages, Row
 
 INDEX = "README.md"
 _SPECIAL = re.compile(r"[\\`*_{}\[\]#~|!$@.:)+-]")
@@ -20,7 +20,7 @@ _STEP = "  "
 _MOST_USES = 60
 
 
-def pages(content: Reference) -> list[File]:
+def pages(content: ReferencePages) -> list[File]:
     """A page for each group-version, and the index."""
     places = {
         entry.anchor: f"{group.file}.md#{entry.anchor}"
@@ -34,7 +34,7 @@ def pages(content: Reference) -> list[File]:
     return files
 
 
-def single_page(content: Reference) -> str:
+def single_page(content: ReferencePages) -> str:
     """Everything on one page."""
     entries = [entry for group in content.group_versions for entry in group.kinds + group.parts]
     places = {entry.anchor: f"#{entry.anchor}" for entry in entries}
@@ -87,7 +87,7 @@ def code(given: str) -> str:
     return f"{fence}{inner}{fence}"
 
 
-def _index(content: Reference, places: Mapping[str, str]) -> Iterator[str]:
+def _index(content: ReferencePages, places: Mapping[str, str]) -> Iterator[str]:
     yield f"# {plain(content.title)}\n"
     for group in content.group_versions:
         yield f"\n## {plain(group.name)}\n"
@@ -97,13 +97,13 @@ def _index(content: Reference, places: Mapping[str, str]) -> Iterator[str]:
                 yield f"\n{title}: {links}\n"
 
 
-def _group(group: GroupVersion, places: Mapping[str, str], level: str) -> Iterator[str]:
+def _group(group: DocumentedVersion, places: Mapping[str, str], level: str) -> Iterator[str]:
     yield f"{level} {plain(group.name)}\n"
     for entry in group.kinds + group.parts:
         yield from _entry(entry, places, level + "#")
 
 
-def _entry(entry: Entry, places: Mapping[str, str], level: str) -> Iterator[str]:
+def _entry(entry: KindEntry, places: Mapping[str, str], level: str) -> Iterator[str]:
     # Anchors are made of letters, digits, dots, dashes and underscores alone.
     yield f'\n<a id="{entry.anchor}"></a>\n\n{level} {plain(entry.name)}\n'
     if entry.deprecated:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from markupsafe import Markup, escape
 
 from kubewright.emit.code.render import render_page, template_text
-from kubewright.tools.docs.reference import Entry, Reference
+from kubewright.tools.docs.reference import KindEntry, ReferencePages
 from kubewright.tools.docs.skeleton import skeleton
 
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
@@ -23,7 +23,7 @@ TOKEN = re.compile(r"`([^`\n]{1,200})`|(https?://[^\s<>\"'`\\^{}|]{1,500}[^\s<>\
 """What of a description is more than letters: `code`, and addresses of the web."""
 
 
-def page(content: Reference) -> str:
+def page(content: ReferencePages) -> str:
     """The page."""
     entries = {entry.anchor: entry for g in content.group_versions for entry in (*g.kinds, *g.parts)}
     style, script = template_text("reference_style"), template_text("reference_script")
@@ -49,7 +49,7 @@ def first_sentence(text: str) -> str:
     return sentence if len(sentence) <= 200 else f"{sentence[:199]}…"
 
 
-def example_path(content: Reference, entries: Mapping[str, Entry]) -> str:
+def example_path(content: ReferencePages, entries: Mapping[str, KindEntry]) -> str:
     """A path that the search of this page finds: a kind, and one or two of its own fields."""
     kinds = [entry for group in content.group_versions for entry in group.kinds]
     best = next((entry for entry in kinds if entry.name == "Pod"), kinds[0] if kinds else None)

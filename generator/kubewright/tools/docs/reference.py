@@ -34,7 +34,7 @@ class Row:
 
 
 @dataclass(slots=True)
-class Entry:
+class KindEntry:
     """One type. ``kind`` says that objects of it exist; ``about`` are facts of the resource; ``used`` where it
     occurs."""
 
@@ -55,25 +55,25 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupVersion:
+class DocumentedVersion:
     """The types of one group-version: kinds that are served, other registered kinds and parts. ``file`` is a name that
     is safe everywhere."""
 
     name: str
     file: str
-    kinds: tuple[Entry, ...]
-    parts: tuple[Entry, ...]
+    kinds: tuple[KindEntry, ...]
+    parts: tuple[KindEntry, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class ReferencePages:
     """Everything, by group and falling preference of the version."""
 
     title: str
-    group_versions: tuple[GroupVersion, ...]
+    group_versions: tuple[DocumentedVersion, ...]
 
 
-def reference(api: Api, title: str) -> Reference:
+def reference(api: Api, title: str) -> ReferencePages:
     """The reference of ``api``."""
     return _Writer(api).write(title)
 
@@ -91,7 +91,7 @@ class _Writer:
             wanted = f"{definition.group or 'core'}.{definition.version}.{_short(definition.name)}"
             self.anchors[definition.name] = _unique(wanted, taken)
 
-    def write(self, title: str) -> Reference:
+    def write(self, title: str) -> ReferencePages:
         entries = {definition.name: self._entry(definition) for definition in self.api.definitions}
         for definition in self.api.definitions:
             for path, name in _mentions(definition.value):
@@ -106,14 +106,14 @@ class _Writer:
         for group, version in sorted(groups, key=self._order):
             members = [entries[d.name] for d in sorted(groups[group, version], key=lambda d: _short(d.name))]
             found.append(
-                GroupVersion(
+                DocumentedVersion(
                     _api_version(group, version),
                     _unique(f"{group or 'core'}_{version}", taken),
                     tuple(entry for entry in members if entry.kind),
                     tuple(entry for entry in members if not entry.kind),
                 )
             )
-        return Reference(title, tuple(found))
+        return ReferencePages(title, tuple(found))
 
     def _order(self, pair: tuple[str, str]) -> tuple[bool, int, str, tuple[int, ...], str]:
         """Groups as discovery ranks them, most preferred version first; what serves nothing comes last."""
@@ -123,11 +123,11 @@ class _Writer:
         stage = version_priority(version)
         return (not served, ranks.get(group, 0), group, tuple(-n for n in stage[:3]), version)
 
-    def _entry(self, definition: Definition) -> Entry:
+    def _entry(self, definition: Definition) -> KindEntry:
         value = definition.value
         resources = self.resources.get(definition.name, [])
         whole = resolve(value, self.table)
-        return Entry(
+        return KindEntry(
             anchor=self.anchors[definition.name],
             name=_short(definition.name),
             api_version=_api_version(definition.group, definition.version),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from kubewright.tools.docs.reference import Entry, Row
+from kubewright.tools.docs.reference import KindEntry, Row
 
 _MAX_DEPTH = 8
 _EMPTY = '""'
@@ -13,7 +13,7 @@ _PLAIN = {"integer": "0", "number": "0", "boolean": "false", "Quantity": '"1"', 
 _LEFT_OUT = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
-def skeleton(entry: Entry, entries: Mapping[str, Entry]) -> str:
+def skeleton(entry: KindEntry, entries: Mapping[str, KindEntry]) -> str:
     """The YAML of an object of ``entry``; ``entries`` has all types by their anchor."""
     lines = [f"apiVersion: {entry.api_version}", f"kind: {entry.name}", "metadata:", "  name: example"]
     rows = [row for row in entry.rows if row.name not in _LEFT_OUT]
@@ -23,7 +23,7 @@ def skeleton(entry: Entry, entries: Mapping[str, Entry]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _field(row: Row, entries: Mapping[str, Entry], indent: str, depth: int) -> Iterator[str]:
+def _field(row: Row, entries: Mapping[str, KindEntry], indent: str, depth: int) -> Iterator[str]:
     kind = "".join(text for text, _ in row.type)
     facts = dict(row.facts)
     key = f"{indent}{_scalar(row.name)}:"

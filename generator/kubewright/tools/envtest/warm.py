@@ -162,7 +162,7 @@ def preload() -> None:
     """Reads what every server reads, without starting a thread."""
     from importlib import import_module
 
-    from apimachinery.server.catalog.from_packages import Package
+    from apimachinery.server.catalog.from_packages import ServedPackage
     from kubewright.tools.arguments.several import RELEASE
 
     for name in (
@@ -173,6 +173,6 @@ def preload() -> None:
         import_module(name)
     with suppress(ImportError):
         import_module("uvloop")
-    Package("kubernetes_api", RELEASE)
+    ServedPackage("kubernetes_api", RELEASE)
     gc.collect()
     gc.freeze()

@@ -19,7 +19,7 @@ from kubewright.tools.diff.change import Impact
 from kubewright.tools.diff.command import read_state
 from kubewright.tools.diff.roundtrip import find_losses
 from kubewright.tools.inputs.sources import StateError
-from kubewright.tools.lifecycle.plan import Plan, builtin_plan, read_plan
+from kubewright.tools.lifecycle.plan import ReleasePlan, builtin_plan, read_plan
 from kubewright.tools.lifecycle.policy import RULES, judge, lines_of
 from kubewright.tools.lifecycle.timeline import timeline
 from kubewright.tools.outputs import reporting
@@ -68,14 +68,14 @@ def _losses(specs: str, facts: Path | None, diagnostics: Diagnostics) -> list[Di
     return found
 
 
-def _read(path: Path | None, diagnostics: Diagnostics) -> Plan | None:
+def _read(path: Path | None, diagnostics: Diagnostics) -> ReleasePlan | None:
     if path is None:
         return builtin_plan(diagnostics)
     document = read_single(path, diagnostics)
     return None if document is None else read_plan(document, diagnostics)
 
 
-def table(plan: Plan) -> str:
+def table(plan: ReleasePlan) -> str:
     """The life cycles in Markdown, and of a beta that is only deprecated the release it may go with."""
     lines = [
         "| kind | API version | introduced | deprecated | removed | use instead |",

@@ -40,7 +40,7 @@ _FIELDS: Final = frozenset({"api_version", "kind", "replacement", *RELEASES})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class PlanEntry:
     """One kind of one version. ``preferred`` and ``storage`` are the releases from which on it is."""
 
     api_version: str
@@ -99,10 +99,10 @@ class Allowance:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ReleasePlan:
     """All of a plan; ``horizon`` is the last release it speaks of."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[PlanEntry, ...]
     calendar: Calendar = field(default_factory=Calendar)
     exceptions: tuple[Allowance, ...] = ()
 
@@ -115,12 +115,12 @@ class Plan:
         return max(named, default=None)
 
 
-def read_plan(document: Document, diagnostics: Diagnostics) -> Plan:
+def read_plan(document: Document, diagnostics: Diagnostics) -> ReleasePlan:
     """The plan in ``document``; what cannot be understood is a diagnostic with the code P100."""
     return _Reader(document, diagnostics).plan()
 
 
-def builtin_plan(diagnostics: Diagnostics, folder: Path | None = None) -> Plan:
+def builtin_plan(diagnostics: Diagnostics, folder: Path | None = None) -> ReleasePlan:
     """The life cycles of the built-in kinds, with the exceptions of lifecycle-exceptions.yaml.
 
     Raises ``OSError`` where the catalog cannot be read.
@@ -129,7 +129,7 @@ def builtin_plan(diagnostics: Diagnostics, folder: Path | None = None) -> Plan:
     facts = yaml.load((folder / "releases.yaml").read_bytes(), Loader=yaml.CSafeLoader)
     place = Location(str(folder))
     entries = [
-        Entry(
+        PlanEntry(
             api_version=api_version,
             kind=kind,
             location=place,
@@ -147,7 +147,7 @@ def builtin_plan(diagnostics: Diagnostics, folder: Path | None = None) -> Plan:
     exceptions = _Reader(Document(str(path), value), diagnostics).exceptions()
     # Removals planned for releases to come are no part of what has happened.
     known = [e for e in entries if e.introduced <= newest]
-    return Plan(tuple(known), Calendar(listed), exceptions)
+    return ReleasePlan(tuple(known), Calendar(listed), exceptions)
 
 
 def _maybe(text: str) -> Release | None:
@@ -162,15 +162,15 @@ class _Reader:
     def error(self, said: str, pointer: str, hint: str = "") -> None:
         self.diagnostics.error("P100", said, self.document.at(pointer), hint)
 
-    def plan(self) -> Plan:
+    def plan(self) -> ReleasePlan:
         value = self.document.value
         listed = value.get("resources") if isinstance(value, dict) else None
         if not isinstance(listed, list):
             self.error("a plan has a list called resources", "")
-            return Plan(())
+            return ReleasePlan(())
         for name in sorted(set(map(str, value)) - {"releases", "resources", "exceptions"}):
             self.error(f"a plan has no {name!r}", f"/{name}", "known: releases, resources, exceptions")
-        entries: dict[Key, Entry] = {}
+        entries: dict[Key, PlanEntry] = {}
         for index, given in enumerate(listed):
             entry = self._entry(given, f"/resources/{index}")
             if entry is None:
@@ -180,13 +180,13 @@ class _Reader:
                     f"{entry.name} stands twice", f"/resources/{index}", "a version comes and goes once"
                 )
             entries[entry.key] = entry
-        plan = Plan(tuple(entries.values()), self._calendar(value.get("releases")), self.exceptions())
+        plan = ReleasePlan(tuple(entries.values()), self._calendar(value.get("releases")), self.exceptions())
         kinds = {r.is_relative for e in plan.entries for f in RELEASES if (r := getattr(e, f)) is not None}
         if len(kinds | {r.is_relative for r in plan.calendar.listed}) > 1:
             self.error("releases counted from X and numbered ones do not go together", "/resources")
         return plan
 
-    def _entry(self, given: Any, place: str) -> Entry | None:
+    def _entry(self, given: Any, place: str) -> PlanEntry | None:
         api_version = given.get("api_version") if isinstance(given, dict) else None
         kind = given.get("kind") if isinstance(given, dict) else None
         if not isinstance(api_version, str) or not isinstance(kind, str) or not api_version or not kind:
@@ -204,7 +204,7 @@ class _Reader:
             if given.get("introduced") is None:
                 self.error("an entry says in which release it was introduced", place, 'introduced: "1.30"')
             return None
-        return Entry(
+        return PlanEntry(
             api_version=api_version,
             kind=kind,
             location=self.document.at(place),

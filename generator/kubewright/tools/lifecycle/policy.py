@@ -24,7 +24,7 @@ from typing import Final
 from kubewright.diagnostics import Diagnostic, Severity
 from kubewright.ir.versions import version_priority
 from kubewright.source.lifecycle import Key
-from kubewright.tools.lifecycle.plan import Entry, Plan
+from kubewright.tools.lifecycle.plan import PlanEntry, ReleasePlan
 
 RULES: Final = {
     "P001": "the releases of an entry are out of order",
@@ -46,11 +46,11 @@ RULES: Final = {
 
 LEVELS: Final = {2: "stable", 1: "beta", 0: "alpha", -1: "unknown"}
 
-Fault = tuple[Entry, str, str]
+Fault = tuple[PlanEntry, str, str]
 """The entry, the code, and why."""
 
 
-def judge(plan: Plan) -> list[Diagnostic]:
+def judge(plan: ReleasePlan) -> list[Diagnostic]:
     """All findings: errors, and as notes with their reasons those that the plan takes exception to."""
     used: set[int] = set()
     found: list[Diagnostic] = []
@@ -72,10 +72,10 @@ def judge(plan: Plan) -> list[Diagnostic]:
     return found
 
 
-def check(plan: Plan) -> Iterator[Fault]:
+def check(plan: ReleasePlan) -> Iterator[Fault]:
     """What in a plan breaks the deprecation policy."""
     checker = _Checker(plan, {entry.key: entry for entry in plan.entries})
-    sound: list[Entry] = []
+    sound: list[PlanEntry] = []
     for entry in plan.entries:
         steps = [r for r in (entry.introduced, entry.deprecated, entry.removed) if r is not None]
         if steps != sorted(steps) or entry.introduced == entry.removed:
@@ -90,9 +90,9 @@ def check(plan: Plan) -> Iterator[Fault]:
         yield from _moves(line, "storage", "P007")
 
 
-def lines_of(entries: Iterable[Entry]) -> dict[tuple[str, str], list[Entry]]:
+def lines_of(entries: Iterable[PlanEntry]) -> dict[tuple[str, str], list[PlanEntry]]:
     """The entries of each kind of a group, in the order in which they came."""
-    found: dict[tuple[str, str], list[Entry]] = {}
+    found: dict[tuple[str, str], list[PlanEntry]] = {}
     for entry in entries:
         found.setdefault((entry.group, entry.kind), []).append(entry)
     for line in found.values():
@@ -100,7 +100,7 @@ def lines_of(entries: Iterable[Entry]) -> dict[tuple[str, str], list[Entry]]:
     return found
 
 
-def successor_of(entry: Entry, entries: Iterable[Entry]) -> Key | None:
+def successor_of(entry: PlanEntry, entries: Iterable[PlanEntry]) -> Key | None:
     """What follows an entry: what it says, else the most preferred later version of its kind that was there when it
     was deprecated."""
     if entry.successor is not None:
@@ -126,10 +126,10 @@ def is_later(version: str, than: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Checker:
-    plan: Plan
-    entries: Mapping[Key, Entry]
+    plan: ReleasePlan
+    entries: Mapping[Key, PlanEntry]
 
-    def deprecation(self, entry: Entry) -> Iterator[Fault]:
+    def deprecation(self, entry: PlanEntry) -> Iterator[Fault]:
         calendar, horizon = self.plan.calendar, self.plan.horizon
         if entry.level == 1 and horizon is not None:
             until = entry.deprecated or (horizon if entry.removed is None else None)
@@ -144,7 +144,7 @@ class _Checker:
         if entry.deprecated is not None:
             yield from self._succession(entry)
 
-    def _succession(self, entry: Entry) -> Iterator[Fault]:
+    def _succession(self, entry: PlanEntry) -> Iterator[Fault]:
         key = entry.successor
         if key is None or entry.deprecated is None:
             return
@@ -178,7 +178,7 @@ class _Checker:
             )
             yield entry, "P003", said
 
-    def removal(self, entry: Entry) -> Iterator[Fault]:
+    def removal(self, entry: PlanEntry) -> Iterator[Fault]:
         gone = entry.removed
         if entry.level == 1 and entry.deprecated is not None:
             yield from self._beta_time(entry)
@@ -202,7 +202,7 @@ class _Checker:
             said = f"{entry.name} is removed in {gone}, but the version stays, with {kinds}"
             yield entry, "P010", said
 
-    def _beta_time(self, entry: Entry) -> Iterator[Fault]:
+    def _beta_time(self, entry: PlanEntry) -> Iterator[Fault]:
         calendar, start, gone = self.plan.calendar, entry.deprecated, entry.removed
         assert start is not None
         earliest = calendar.earliest(start)
@@ -218,7 +218,7 @@ class _Checker:
                 f"{entry.name} is beta: deprecated in {start}, {said}; it had to go with {earliest}",
             )
 
-    def _followed(self, entry: Entry) -> bool:
+    def _followed(self, entry: PlanEntry) -> bool:
         """Whether the group has a later version of another kind: then this kind went by incrementing the version."""
         assert entry.removed is not None
         return any(
@@ -227,7 +227,7 @@ class _Checker:
         )
 
 
-def _moves(line: list[Entry], field: str, code: str) -> Iterator[Fault]:
+def _moves(line: list[PlanEntry], field: str, code: str) -> Iterator[Fault]:
     """What is wrong with the releases in which a kind's preferred or storage version moves."""
     said = "the preferred version" if field == "preferred" else "the storage version"
     held = sorted((e for e in line if getattr(e, field) is not None), key=lambda e: getattr(e, field))

@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kubewright.ir.versions import version_priority
-from kubewright.tools.lifecycle.plan import RELEASES, Entry, Plan
+from kubewright.tools.lifecycle.plan import RELEASES, PlanEntry, ReleasePlan
 from kubewright.tools.lifecycle.policy import lines_of, successor_of
 from kubewright.tools.lifecycle.releases import Calendar, Release
 from kubewright.tools.outputs import reporting
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TimelineRow:
     """One release. ``served`` are versions, the last to come first, each with whether it is deprecated."""
 
     release: Release
@@ -28,19 +28,19 @@ class Row:
     notes: tuple[str, ...]
 
 
-def rows_of(line: list[Entry], calendar: Calendar) -> list[Row]:
+def rows_of(line: list[PlanEntry], calendar: Calendar) -> list[TimelineRow]:
     """The timeline of one kind, from its first release to the last in which something happens."""
     events = [release for e in line for f in RELEASES if (release := getattr(e, f)) is not None]
-    rows: list[Row] = []
-    before: list[Entry] = []
-    held: dict[str, Entry | None] = {"preferred": None, "storage": None}
+    rows: list[TimelineRow] = []
+    before: list[PlanEntry] = []
+    held: dict[str, PlanEntry | None] = {"preferred": None, "storage": None}
     for release in calendar.between(min(events), max(events), events):
         served = [e for e in line if e.is_served(release)]
         now = {field: _held(field, release, line, served, before) for field in held}
         notes = [*_happens(line, release), *_moves(held, now)]
         served.sort(key=lambda e: (e.introduced, version_priority(e.version)), reverse=True)
         rows.append(
-            Row(
+            TimelineRow(
                 release,
                 tuple((e.version, e.deprecated is not None and e.deprecated <= release) for e in served),
                 _version(now["preferred"]),
@@ -52,13 +52,13 @@ def rows_of(line: list[Entry], calendar: Calendar) -> list[Row]:
     return rows
 
 
-def _version(entry: Entry | None) -> str:
+def _version(entry: PlanEntry | None) -> str:
     return entry.version if entry else ""
 
 
 def _held(
-    field: str, release: Release, line: list[Entry], served: list[Entry], before: list[Entry]
-) -> Entry | None:
+    field: str, release: Release, line: list[PlanEntry], served: list[PlanEntry], before: list[PlanEntry]
+) -> PlanEntry | None:
     """The version that is preferred or stored in a release."""
     said = [e for e in line if getattr(e, field) is not None and getattr(e, field) <= release and e in served]
     if said:
@@ -67,7 +67,7 @@ def _held(
     return max(chosen, key=lambda e: version_priority(e.version), default=None)
 
 
-def _happens(line: list[Entry], release: Release) -> Iterable[str]:
+def _happens(line: list[PlanEntry], release: Release) -> Iterable[str]:
     for entry in line:
         if entry.introduced == release:
             yield f"{entry.version} added"
@@ -82,12 +82,12 @@ def _happens(line: list[Entry], release: Release) -> Iterable[str]:
             yield f"{entry.version} removed (action required)"
 
 
-def _spelled(key: tuple[str, str], entry: Entry) -> str:
+def _spelled(key: tuple[str, str], entry: PlanEntry) -> str:
     group, _, version = key[0].rpartition("/")
     return version if (group, key[1]) == (entry.group, entry.kind) else "/".join(key)
 
 
-def _moves(before: dict[str, Entry | None], now: dict[str, Entry | None]) -> Iterable[str]:
+def _moves(before: dict[str, PlanEntry | None], now: dict[str, PlanEntry | None]) -> Iterable[str]:
     moved = {
         field: f"{was.version} → {new.version}"
         for field, new in now.items()
@@ -99,9 +99,9 @@ def _moves(before: dict[str, Entry | None], now: dict[str, Entry | None]) -> Ite
         yield f"{field} version {said}"
 
 
-def timeline(plan: Plan) -> str:
+def timeline(plan: ReleasePlan) -> str:
     """The timelines of a plan in Markdown, kinds of a group with the same one together."""
-    together: dict[tuple[str, tuple[Row, ...], bool], list[str]] = {}
+    together: dict[tuple[str, tuple[TimelineRow, ...], bool], list[str]] = {}
     for (group, kind), line in sorted(lines_of(plan.entries).items()):
         derived = all(e.preferred is None and e.storage is None for e in line)
         together.setdefault((group, tuple(rows_of(line, plan.calendar)), derived), []).append(kind)
@@ -110,7 +110,7 @@ def timeline(plan: Plan) -> str:
     )
 
 
-def _section(group: str, kinds: list[str], rows: Iterable[Row], derived: bool) -> str:
+def _section(group: str, kinds: list[str], rows: Iterable[TimelineRow], derived: bool) -> str:
     head = f"{group or 'core'}: {', '.join(kinds)}"
     lines = [f"## {reporting.markdown(head)}", ""]
     if derived:

@@ -22,7 +22,7 @@ from kubewright.ir.types import (
     Type,
 )
 from kubewright.tools.lint.places import Place, struct_of
-from kubewright.tools.lint.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, Kind, place_rule
+from kubewright.tools.lint.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, LintedKind, place_rule
 
 
 @place_rule(
@@ -31,7 +31,7 @@ from kubewright.tools.lint.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, Kind, p
     source=f"{CONVENTIONS}: Primitive types; Validation",
     hint="set minimum and maximum",
 )  # fmt: skip
-def number_bounds(place: Place, kind: Kind) -> Iterator[str]:
+def number_bounds(place: Place, kind: LintedKind) -> Iterator[str]:
     """Numbers of a spec are bounded on both sides."""
     node, limits = place.target.type, place.value.constraints
     if place.in_spec and isinstance(node, Scalar) and node.primitive in (Primitive.INTEGER, Primitive.NUMBER):
@@ -46,7 +46,7 @@ def number_bounds(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Optional vs. required; Defaulting",
     hint="drop it from required, or drop the default",
 )  # fmt: skip
-def required_with_default(place: Place, kind: Kind) -> Iterator[str]:
+def required_with_default(place: Place, kind: LintedKind) -> Iterator[str]:
     """A field is required or defaulted, not both."""
     if place.required and place.name and not isinstance(place.value.default, Absent):
         yield f'"{place.name}" is required and has a default'
@@ -58,7 +58,7 @@ def required_with_default(place: Place, kind: Kind) -> Iterator[str]:
     source="JSON Schema: patterns are searched for, not matched whole",
     hint="begin with ^ and end with $",
 )  # fmt: skip
-def anchored_pattern(place: Place, kind: Kind) -> Iterator[str]:
+def anchored_pattern(place: Place, kind: LintedKind) -> Iterator[str]:
     """Patterns are anchored on both sides."""
     pattern = place.value.constraints.pattern
     if pattern and not (
@@ -73,7 +73,7 @@ def anchored_pattern(place: Place, kind: Kind) -> Iterator[str]:
     source="JSON Schema: validation keywords",
     hint="swap or correct the bounds",
 )  # fmt: skip
-def impossible_bounds(place: Place, kind: Kind) -> Iterator[str]:
+def impossible_bounds(place: Place, kind: LintedKind) -> Iterator[str]:
     """Lower bounds are not above upper bounds."""
     limits = place.value.constraints
     pairs = [
@@ -93,7 +93,7 @@ def impossible_bounds(place: Place, kind: Kind) -> Iterator[str]:
     source="JSON Schema: enum; structural schema rules",
     hint="choose a default from the enum",
 )  # fmt: skip
-def enum_default(place: Place, kind: Kind) -> Iterator[str]:
+def enum_default(place: Place, kind: LintedKind) -> Iterator[str]:
     """A default is a member of its enum."""
     value, members = place.value.default, place.value.constraints.enum
     if members and not isinstance(value, Absent) and value not in members:
@@ -106,7 +106,7 @@ def enum_default(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CRD_DOCS}: Resource use by validation functions",
     hint="set maxLength, maxItems or maxProperties",
 )  # fmt: skip
-def bounded_size(place: Place, kind: Kind) -> Iterator[str]:
+def bounded_size(place: Place, kind: LintedKind) -> Iterator[str]:
     """Strings, lists and maps of a spec have a largest size."""
     if not place.in_spec:
         return
@@ -126,7 +126,7 @@ def bounded_size(place: Place, kind: Kind) -> Iterator[str]:
     source="JSON Schema: validation keywords; structural schema rules",
     hint="choose a default within the bounds",
 )  # fmt: skip
-def default_in_bounds(place: Place, kind: Kind) -> Iterator[str]:
+def default_in_bounds(place: Place, kind: LintedKind) -> Iterator[str]:
     """A default keeps the bounds of its field."""
     value, limits = place.value.default, place.value.constraints
     if isinstance(value, bool) or not isinstance(value, int | float | str | list | dict):
@@ -155,7 +155,7 @@ def _bounds_of(value: object, limits: Constraints) -> tuple[float | int | None, 
     source="JSON Schema: enum (values are unique)",
     hint="take the second one out, or correct it",
 )  # fmt: skip
-def said_twice(place: Place, kind: Kind) -> Iterator[str]:
+def said_twice(place: Place, kind: LintedKind) -> Iterator[str]:
     """No enum value and no list map key is listed twice."""
     for what, listed in (
         ("enum value", place.value.constraints.enum),
@@ -181,7 +181,7 @@ KEYWORDS: Final[dict[str, tuple[str, ...]]] = {
     source="JSON Schema: validation keywords by type",
     hint="take it out, or put it where it holds (often on the items)",
 )  # fmt: skip
-def idle_keyword(place: Place, kind: Kind) -> Iterator[str]:
+def idle_keyword(place: Place, kind: LintedKind) -> Iterator[str]:
     """Bounds stand on the type that they bound."""
     form, limits = _form(place.value.type), place.value.constraints
     if not form:
@@ -214,7 +214,7 @@ def camel(name: str) -> str:
     hint="set minLength, minItems or minProperties, to 0 where empty is meant to be allowed",
     opt_in=True,
 )  # fmt: skip
-def least_size(place: Place, kind: Kind) -> Iterator[str]:
+def least_size(place: Place, kind: LintedKind) -> Iterator[str]:
     """Strings, lists, maps and structs without required fields of a spec say whether they may be empty."""
     node, limits, name = place.target.type, place.value.constraints, place.shown
     if not place.in_spec:

@@ -8,7 +8,7 @@ from typing import Final
 
 from kubewright.diagnostics import Severity
 from kubewright.tools.lint.places import Place
-from kubewright.tools.lint.rule import BOTH, CONVENTIONS, CRD, Kind, kind_rule, place_rule
+from kubewright.tools.lint.rule import BOTH, CONVENTIONS, CRD, LintedKind, kind_rule, place_rule
 
 _LEFTOVER: Final = re.compile(
     r"INSERT ADDITIONAL|make\" to regenerate|Edit \w+_types\.go|foo is an example field|\bTODO\b|\bFIXME\b|\bXXX\b"
@@ -22,7 +22,7 @@ _STANDARD: Final = frozenset({"apiVersion", "kind", "metadata"})
     source=f"{CONVENTIONS}: Documentation",
     hint="say what the field does, what its default is and what it must be",
 )  # fmt: skip
-def described(place: Place, kind: Kind) -> Iterator[str]:
+def described(place: Place, kind: LintedKind) -> Iterator[str]:
     """Every field is described."""
     if place.name and not place.doc.strip() and not (place.parent is None and place.name in _STANDARD):
         yield f'"{place.path}" has no description'
@@ -34,7 +34,7 @@ def described(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Documentation",
     hint="say what an object of the kind stands for",
 )  # fmt: skip
-def kind_described(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+def kind_described(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """Every kind is described."""
     if not kind.definition.value.doc.strip():
         yield None, f"kind {kind.resource.kind} has no description"
@@ -46,7 +46,7 @@ def kind_described(kind: Kind) -> Iterator[tuple[Place | None, str]]:
     source=f"{CONVENTIONS}: Documentation",
     hint="begin with the JSON name of the field",
 )  # fmt: skip
-def begins_with_name(place: Place, kind: Kind) -> Iterator[str]:
+def begins_with_name(place: Place, kind: LintedKind) -> Iterator[str]:
     """A description begins with its field's name."""
     text = place.value.doc.strip()
     if place.name and text and not place.in_metadata and place.name not in _STANDARD:
@@ -60,7 +60,7 @@ def begins_with_name(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Documentation",
     hint="rewrite the description",
 )  # fmt: skip
-def leftover_text(place: Place, kind: Kind) -> Iterator[str]:
+def leftover_text(place: Place, kind: LintedKind) -> Iterator[str]:
     """No scaffold text or notes to oneself."""
     found = _LEFTOVER.search(place.value.doc)
     if found is not None:
@@ -73,7 +73,7 @@ def leftover_text(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Documentation (deprecated fields)",
     hint='begin a line with "Deprecated:" and say what to use instead',
 )  # fmt: skip
-def deprecation_form(place: Place, kind: Kind) -> Iterator[str]:
+def deprecation_form(place: Place, kind: LintedKind) -> Iterator[str]:
     """Deprecation is announced as `Deprecated: …`."""
     text, name = place.value.doc, re.escape(place.name) or "it"
     subject = rf"(this|this (field|property|option|kind|type)|{name}|field)"
@@ -89,7 +89,7 @@ def deprecation_form(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Documentation; Constants",
     hint="name each value in the description",
 )  # fmt: skip
-def enum_explained(place: Place, kind: Kind) -> Iterator[str]:
+def enum_explained(place: Place, kind: LintedKind) -> Iterator[str]:
     """The description names the values of an enum."""
     values = [v for v in place.value.constraints.enum if isinstance(v, str) and v]
     missing = [v for v in values if v not in place.doc]

@@ -11,7 +11,7 @@ from typing import Final
 from kubewright.diagnostics import Severity
 from kubewright.ir.types import ListOf, Primitive, Scalar
 from kubewright.tools.lint.places import Place, struct_of
-from kubewright.tools.lint.rule import BOTH, CONVENTIONS, Kind, place_rule
+from kubewright.tools.lint.rule import BOTH, CONVENTIONS, LintedKind, place_rule
 
 
 @place_rule(
@@ -20,7 +20,7 @@ from kubewright.tools.lint.rule import BOTH, CONVENTIONS, Kind, place_rule
     source=f"{CONVENTIONS}: Lists and simple kinds; Naming conventions",
     hint="make it a list of strings",
 )  # fmt: skip
-def plural_scalar(place: Place, kind: Kind) -> Iterator[str]:
+def plural_scalar(place: Place, kind: LintedKind) -> Iterator[str]:
     """A text holds one value."""
     if not place.name or place.primitive is not Primitive.STRING or place.value.constraints.enum:
         return
@@ -40,7 +40,7 @@ _SEPARATED: Final = re.compile(
     source=f"{CONVENTIONS}: Constants; Primitive types",
     hint="name the values in CamelCase",
 )  # fmt: skip
-def number_as_word(place: Place, kind: Kind) -> Iterator[str]:
+def number_as_word(place: Place, kind: LintedKind) -> Iterator[str]:
     """Enums are words, neither numbers nor true and false."""
     # Choices that somebody numbered begin with 0 or 1 and have no gaps; numbers of a standard (308) and amounts do not.
     values = [value for value in place.value.constraints.enum if value is not None]
@@ -67,7 +67,7 @@ _IS_AMOUNT: Final = re.compile(r"(version|replicas|count|size|number|max\w*|min\
     source=f"{CONVENTIONS}: Units (resource.Quantity)",
     hint="use a resource.Quantity and drop the unit from the name",
 )  # fmt: skip
-def plain_quantity(place: Place, kind: Kind) -> Iterator[str]:
+def plain_quantity(place: Place, kind: LintedKind) -> Iterator[str]:
     """Amounts of memory, storage and CPU in a spec are quantities."""
     if (
         place.in_spec
@@ -89,7 +89,7 @@ _AMOUNT: Final = re.compile(
     source=f"{CONVENTIONS}: Primitive types (metav1.Time)",
     hint="use a string of format date-time whose name ends in Time",
 )  # fmt: skip
-def unix_time(place: Place, kind: Kind) -> Iterator[str]:
+def unix_time(place: Place, kind: LintedKind) -> Iterator[str]:
     """Points in time are RFC 3339, not numbers."""
     if not place.name or place.primitive not in (Primitive.INTEGER, Primitive.NUMBER):
         return
@@ -113,7 +113,7 @@ _SPAN: Final = re.compile(r"(Seconds|Millis|Minutes|Hours|Days|Interval|Duration
     source=f"{CONVENTIONS}: Spec and status",
     hint="move it to status",
 )  # fmt: skip
-def status_in_spec(place: Place, kind: Kind) -> Iterator[str]:
+def status_in_spec(place: Place, kind: LintedKind) -> Iterator[str]:
     """Nothing observed is in spec."""
     if not place.in_spec or place.in_status:
         return
@@ -140,7 +140,7 @@ _OBSERVED: Final = frozenset(
     source=f"{CONVENTIONS}: Typical status properties",
     hint="make it a condition",
 )  # fmt: skip
-def boolean_condition(place: Place, kind: Kind) -> Iterator[str]:
+def boolean_condition(place: Place, kind: LintedKind) -> Iterator[str]:
     """States of the whole are conditions, not booleans."""
     of_whole = place.parent is not None and place.parent.path == "status"
     if of_whole and place.primitive is Primitive.BOOLEAN and _STATE.search(place.name):
@@ -161,7 +161,7 @@ _STATE: Final = re.compile(
     source=f"{CONVENTIONS}: Constants; Documentation",
     hint="list the values as enum, or the forms they have as pattern",
 )  # fmt: skip
-def enum_in_prose(place: Place, kind: Kind) -> Iterator[str]:
+def enum_in_prose(place: Place, kind: LintedKind) -> Iterator[str]:
     """Values that the description lists are an enum."""
     limits, node = place.value.constraints, place.target.type
     if (

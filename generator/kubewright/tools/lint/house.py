@@ -9,7 +9,7 @@ from kubewright.diagnostics import Severity
 from kubewright.ir.types import Absent, Scalar
 from kubewright.tools.lint.bounds import KEYWORDS, camel
 from kubewright.tools.lint.places import Place
-from kubewright.tools.lint.rule import BOTH, Kind, place_rule
+from kubewright.tools.lint.rule import BOTH, LintedKind, place_rule
 
 _HOUSE = "the project's own settings"
 
@@ -20,7 +20,7 @@ _HOUSE = "the project's own settings"
     source=_HOUSE,
     hint="choose another name, or change `names` in the settings",
 )  # fmt: skip
-def house_name(place: Place, kind: Kind) -> Iterator[str]:
+def house_name(place: Place, kind: LintedKind) -> Iterator[str]:
     """No field name matches a pattern of `names`."""
     for pattern, said in kind.house.names.items():
         if place.name and pattern.search(place.name):
@@ -33,7 +33,7 @@ def house_name(place: Place, kind: Kind) -> Iterator[str]:
     source=_HOUSE,
     hint="take it out, or change `forbidden` in the settings",
 )  # fmt: skip
-def house_forbidden(place: Place, kind: Kind) -> Iterator[str]:
+def house_forbidden(place: Place, kind: LintedKind) -> Iterator[str]:
     """No keyword of `forbidden` is used."""
     for keyword in sorted(keywords_of(place).intersection(kind.house.forbidden)):
         yield f'"{place.shown}" has the keyword {keyword}'
@@ -45,7 +45,7 @@ def house_forbidden(place: Place, kind: Kind) -> Iterator[str]:
     source=_HOUSE,
     hint="add what is missing, or change `needed` in the settings",
 )  # fmt: skip
-def house_needed(place: Place, kind: Kind) -> Iterator[str]:
+def house_needed(place: Place, kind: LintedKind) -> Iterator[str]:
     """Next to a keyword of `needed` is what it needs."""
     there = keywords_of(place)
     for keyword, company in kind.house.needed.items():
@@ -60,7 +60,7 @@ def house_needed(place: Place, kind: Kind) -> Iterator[str]:
     source=_HOUSE,
     hint="decide for one, or change `apart` in the settings",
 )  # fmt: skip
-def house_apart(place: Place, kind: Kind) -> Iterator[str]:
+def house_apart(place: Place, kind: LintedKind) -> Iterator[str]:
     """Of a group of `apart` at most one keyword is at a place."""
     there = keywords_of(place)
     for group in kind.house.apart:

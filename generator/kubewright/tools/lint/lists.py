@@ -8,7 +8,7 @@ from kubewright.diagnostics import Severity
 from kubewright.ir.merge import ListType, PatchStrategy
 from kubewright.ir.types import Absent, ListOf, MapOf, Ref, Struct, Value
 from kubewright.tools.lint.places import Place, struct_of
-from kubewright.tools.lint.rule import BOTH, CONVENTIONS, NATIVE, Kind, place_rule
+from kubewright.tools.lint.rule import BOTH, CONVENTIONS, NATIVE, LintedKind, place_rule
 
 
 @place_rule(
@@ -17,7 +17,7 @@ from kubewright.tools.lint.rule import BOTH, CONVENTIONS, NATIVE, Kind, place_ru
     source=f"{CONVENTIONS}: Lists of named subobjects preferred over maps",
     hint="use a list with x-kubernetes-list-type: map and x-kubernetes-list-map-keys: [name]",
 )  # fmt: skip
-def lists_over_maps(place: Place, kind: Kind) -> Iterator[str]:
+def lists_over_maps(place: Place, kind: LintedKind) -> Iterator[str]:
     """No maps of objects or lists."""
     node = place.target.type
     if isinstance(node, MapOf) and _is_object(node.values, kind):
@@ -33,7 +33,7 @@ def lists_over_maps(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Lists; KEP-555 (server-side apply)",
     hint="set x-kubernetes-list-type to atomic, set or map",
 )  # fmt: skip
-def list_type(place: Place, kind: Kind) -> Iterator[str]:
+def list_type(place: Place, kind: LintedKind) -> Iterator[str]:
     """Every list says how it merges."""
     if isinstance(place.target.type, ListOf) and not place.in_metadata:
         merge = place.value.merge
@@ -47,7 +47,7 @@ def list_type(place: Place, kind: Kind) -> Iterator[str]:
     source="KEP-555 (server-side apply); structural schema rules",
     hint="make each key required or give it a default",
 )  # fmt: skip
-def list_map_keys(place: Place, kind: Kind) -> Iterator[str]:
+def list_map_keys(place: Place, kind: LintedKind) -> Iterator[str]:
     """Keys of map lists are required or defaulted."""
     node = place.target.type
     if not isinstance(node, ListOf) or place.value.merge.list_type is not ListType.MAP:
@@ -65,7 +65,7 @@ def list_map_keys(place: Place, kind: Kind) -> Iterator[str]:
     source="KEP-555 (server-side apply)",
     hint="use list-type map with keys",
 )  # fmt: skip
-def set_of_objects(place: Place, kind: Kind) -> Iterator[str]:
+def set_of_objects(place: Place, kind: LintedKind) -> Iterator[str]:
     """Sets hold scalars."""
     node = place.target.type
     if (
@@ -82,7 +82,7 @@ def set_of_objects(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Lists of named subobjects; KEP-555",
     hint="give a map list patch strategy merge and one of its keys as patch merge key",
 )  # fmt: skip
-def patch_strategy(place: Place, kind: Kind) -> Iterator[str]:
+def patch_strategy(place: Place, kind: LintedKind) -> Iterator[str]:
     """List type and patch strategy agree."""
     merge = place.value.merge
     if not isinstance(place.target.type, ListOf) or place.in_metadata:
@@ -102,7 +102,7 @@ def patch_strategy(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Optional vs. required",
     hint="require at least the field that tells items apart",
 )  # fmt: skip
-def item_required(place: Place, kind: Kind) -> Iterator[str]:
+def item_required(place: Place, kind: LintedKind) -> Iterator[str]:
     """Items of a list require at least one field."""
     node = place.target.type
     body = _struct(node.items, kind) if isinstance(node, ListOf) else None
@@ -112,7 +112,7 @@ def item_required(place: Place, kind: Kind) -> Iterator[str]:
         yield f'items of "{place.shown}" require no field'
 
 
-def _struct(value: Value, kind: Kind) -> Struct | None:
+def _struct(value: Value, kind: LintedKind) -> Struct | None:
     if isinstance(value.type, Ref):
         name = value.type.name
         found = next((d for d in kind.api.definitions if d.name == name), None)
@@ -120,7 +120,7 @@ def _struct(value: Value, kind: Kind) -> Struct | None:
     return struct_of(value)
 
 
-def _is_told(value: Value, kind: Kind) -> bool:
+def _is_told(value: Value, kind: LintedKind) -> bool:
     """Whether rules bound a value: its own, or those of the definition that it refers to."""
     name = value.type.name if isinstance(value.type, Ref) else ""
     found = next((d.value for d in kind.api.definitions if d.name == name), value)
@@ -128,5 +128,5 @@ def _is_told(value: Value, kind: Kind) -> bool:
     return any(g.one_of or g.any_of or g.all_of or g.rules or g.min_properties for g in given)
 
 
-def _is_object(value: Value, kind: Kind) -> bool:
+def _is_object(value: Value, kind: LintedKind) -> bool:
     return _struct(value, kind) is not None

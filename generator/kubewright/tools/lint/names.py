@@ -10,7 +10,16 @@ from kubewright.diagnostics import Severity
 from kubewright.ir.api import Api, Resource
 from kubewright.ir.types import Duration, ListOf, MicroTime, Primitive, Ref, Scalar, Time
 from kubewright.tools.lint.places import Place, struct_of
-from kubewright.tools.lint.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, Kind, api_rule, kind_rule, place_rule
+from kubewright.tools.lint.rule import (
+    BOTH,
+    CONVENTIONS,
+    CRD,
+    CRD_DOCS,
+    LintedKind,
+    api_rule,
+    kind_rule,
+    place_rule,
+)
 
 _GROUP: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+")
 _VERSION: Final = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
@@ -176,7 +185,7 @@ def short_names(api: Api) -> Iterator[tuple[Resource, str]]:
     source=f"{CONVENTIONS}: Naming conventions",
     hint="begin with a lower-case letter, then letters and digits",
 )  # fmt: skip
-def json_name(place: Place, kind: Kind) -> Iterator[str]:
+def json_name(place: Place, kind: LintedKind) -> Iterator[str]:
     """Field names are camelCase."""
     if place.name and not _JSON_NAME.fullmatch(place.name):
         yield f'field name "{place.name}" is not camelCase'
@@ -188,7 +197,7 @@ def json_name(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Naming conventions",
     hint="write the acronym in capitals",
 )  # fmt: skip
-def acronym_case(place: Place, kind: Kind) -> Iterator[str]:
+def acronym_case(place: Place, kind: LintedKind) -> Iterator[str]:
     """Acronyms inside a name are upper case."""
     for segment in _SEGMENT.findall(place.name)[1:]:
         if segment in _ACRONYMS:
@@ -201,7 +210,7 @@ def acronym_case(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Naming conventions",
     hint="drop the prefix; ask first whether a boolean can grow with the API at all",
 )  # fmt: skip
-def boolean_prefix(place: Place, kind: Kind) -> Iterator[str]:
+def boolean_prefix(place: Place, kind: LintedKind) -> Iterator[str]:
     """Booleans are not called isX or hasX."""
     if _is_scalar(place, Primitive.BOOLEAN) and re.match(r"(is|has)[A-Z]", place.name):
         yield f'boolean "{place.name}" begins with "{place.name[: 2 if place.name.startswith("is") else 3]}"'
@@ -213,7 +222,7 @@ def boolean_prefix(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Naming conventions",
     hint="end the name with Time",
 )  # fmt: skip
-def time_name(place: Place, kind: Kind) -> Iterator[str]:
+def time_name(place: Place, kind: LintedKind) -> Iterator[str]:
     """Points in time are called fooTime."""
     node = place.target.type
     is_time = isinstance(node, Time | MicroTime) or (isinstance(node, Scalar) and node.format == "date-time")
@@ -230,7 +239,7 @@ def time_name(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Units",
     hint="add the unit to the name, such as timeoutSeconds",
 )  # fmt: skip
-def unit_suffix(place: Place, kind: Kind) -> Iterator[str]:
+def unit_suffix(place: Place, kind: LintedKind) -> Iterator[str]:
     """Numbers that measure time say their unit."""
     numeric = _is_scalar(place, Primitive.INTEGER) or _is_scalar(place, Primitive.NUMBER)
     if numeric and _TIMED.search(place.name) and not _counts_hops(place):
@@ -256,7 +265,7 @@ _HOPS: Final = re.compile(
     source=f"{CONVENTIONS}: Units",
     hint="use an integer whose name ends in its unit",
 )  # fmt: skip
-def duration_type(place: Place, kind: Kind) -> Iterator[str]:
+def duration_type(place: Place, kind: LintedKind) -> Iterator[str]:
     """Durations are whole numbers with a unit."""
     node = place.target.type
     told = isinstance(node, Duration) or (isinstance(node, Scalar) and node.format == "duration")
@@ -271,7 +280,7 @@ def duration_type(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Object references",
     hint="rename it to end in Ref (a struct) or Name (a string)",
 )  # fmt: skip
-def reference_name(place: Place, kind: Kind) -> Iterator[str]:
+def reference_name(place: Place, kind: LintedKind) -> Iterator[str]:
     """References end in Ref or Name."""
     if _is_scalar(place, Primitive.BOOLEAN) or (
         place.name == "reference"
@@ -291,7 +300,7 @@ def reference_name(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Naming conventions",
     hint="use the plural",
 )  # fmt: skip
-def list_plural(place: Place, kind: Kind) -> Iterator[str]:
+def list_plural(place: Place, kind: LintedKind) -> Iterator[str]:
     """Lists have plural names."""
     if isinstance(place.target.type, ListOf) and place.name and not _PLURAL_ENOUGH.search(place.name):
         yield f'list "{place.name}" has a singular name'
@@ -303,7 +312,7 @@ def list_plural(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Naming conventions",
     hint="drop the repeated word",
 )  # fmt: skip
-def stutter(place: Place, kind: Kind) -> Iterator[str]:
+def stutter(place: Place, kind: LintedKind) -> Iterator[str]:
     """A field does not begin with its parent's name."""
     parent = place.parent
     if parent is None or not parent.name or len(parent.name) < 4 or parent.path in ("spec", "status"):
@@ -320,7 +329,7 @@ def stutter(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Naming conventions (JSON decoding of Go matches names without case)",
     hint="rename one of them",
 )  # fmt: skip
-def case_twins(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+def case_twins(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """No two fields of a struct differ in case alone."""
     seen: set[int] = set()
     for place in kind.places:

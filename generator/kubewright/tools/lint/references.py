@@ -9,7 +9,7 @@ from typing import Final
 from kubewright.diagnostics import Severity
 from kubewright.ir.types import ListOf, Primitive, Ref, Struct
 from kubewright.tools.lint.places import Place, struct_of
-from kubewright.tools.lint.rule import BOTH, CONVENTIONS, Kind, place_rule
+from kubewright.tools.lint.rule import BOTH, CONVENTIONS, LintedKind, place_rule
 
 _REFERENCE_FIELDS: Final = frozenset(
     {
@@ -44,7 +44,7 @@ def _is_reference(body: Struct | None) -> bool:
     source=f"{CONVENTIONS}: Object references",
     hint="end the name with Ref (a list of them with Refs)",
 )  # fmt: skip
-def reference_struct(place: Place, kind: Kind) -> Iterator[str]:
+def reference_struct(place: Place, kind: LintedKind) -> Iterator[str]:
     """A struct that refers to an object has a name that ends in Ref."""
     if not place.in_spec or not place.name or _REFERENCE_NAME.search(place.name):
         return
@@ -62,7 +62,7 @@ def reference_struct(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Object references (namespace)",
     hint="refer to objects of the same namespace alone, or ask the other namespace for its consent",
 )  # fmt: skip
-def reference_namespace(place: Place, kind: Kind) -> Iterator[str]:
+def reference_namespace(place: Place, kind: LintedKind) -> Iterator[str]:
     """References of namespaced objects stay in their namespace."""
     if place.name != "namespace" or not kind.resource.namespaced or not place.in_spec or place.parent is None:
         return
@@ -78,7 +78,7 @@ def reference_namespace(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Object references",
     hint="declare a struct of your own with just the fields that are used",
 )  # fmt: skip
-def object_reference(place: Place, kind: Kind) -> Iterator[str]:
+def object_reference(place: Place, kind: LintedKind) -> Iterator[str]:
     """core/v1 ObjectReference is not reused."""
     node = place.value.type
     if isinstance(node, Ref) and node.name.endswith("core.v1.ObjectReference"):
@@ -98,7 +98,7 @@ _OBJECT_REFERENCE: Final = {"apiVersion", "fieldPath", "kind", "name", "namespac
     source=f"{CONVENTIONS}: Object references (secrets are referred to, never embedded)",
     hint="refer to a key of a Secret instead",
 )  # fmt: skip
-def plain_secret(place: Place, kind: Kind) -> Iterator[str]:
+def plain_secret(place: Place, kind: LintedKind) -> Iterator[str]:
     """Secrets are referred to, never written into a spec."""
     named = place.in_spec and place.primitive is Primitive.STRING and _SECRET.match(place.name)
     if named and not _NO_SECRET.search(place.doc):

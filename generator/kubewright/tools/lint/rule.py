@@ -46,7 +46,7 @@ NO_HOUSE: Final = House()
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class LintedKind:
     """One served kind: its resource, its definition, and every place inside it."""
 
     api: Api
@@ -71,13 +71,13 @@ class Kind:
 Finding: TypeAlias = tuple[Location, str, str]
 """Where, the path shown (``widgets.example.com/v1: spec.size``), and what is wrong there."""
 
-KindCheck: TypeAlias = Callable[[Kind], Iterator[tuple[Place | None, str]]]
-PlaceCheck: TypeAlias = Callable[[Place, Kind], Iterator[str]]
+KindCheck: TypeAlias = Callable[[LintedKind], Iterator[tuple[Place | None, str]]]
+PlaceCheck: TypeAlias = Callable[[Place, LintedKind], Iterator[str]]
 ApiCheck: TypeAlias = Callable[[Api], Iterator[tuple[Resource, str]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class LintRule:
     """One rule and everything ``--explain`` says about it."""
 
     code: str
@@ -94,14 +94,14 @@ class Rule:
     of_api: ApiCheck | None = None
 
 
-RULES: Final[dict[str, Rule]] = {}
+RULES: Final[dict[str, LintRule]] = {}
 
 CONVENTIONS: Final = "API conventions"
 DEPRECATION: Final = "Deprecation policy"
 CRD_DOCS: Final = "CustomResourceDefinition documentation"
 
 
-def _add(rule: Rule) -> None:
+def _add(rule: LintRule) -> None:
     if rule.code in RULES:
         raise ValueError(f"two lint rules have the code {rule.code}")
     RULES[rule.code] = rule
@@ -127,7 +127,7 @@ def place_rule(
 
     def register(check: PlaceCheck) -> PlaceCheck:
         _add(
-            Rule(
+            LintRule(
                 code=code,
                 name=name,
                 severity=severity,
@@ -159,7 +159,7 @@ def kind_rule(
 
     def register(check: KindCheck) -> KindCheck:
         _add(
-            Rule(
+            LintRule(
                 code=code,
                 name=name,
                 severity=severity,
@@ -191,7 +191,7 @@ def api_rule(
 
     def register(check: ApiCheck) -> ApiCheck:
         _add(
-            Rule(
+            LintRule(
                 code=code,
                 name=name,
                 severity=severity,
@@ -208,7 +208,7 @@ def api_rule(
     return register
 
 
-UNUSED: Final = Rule(
+UNUSED: Final = LintRule(
     code="L001",
     name="idle-comment",
     severity=Severity.WARNING,

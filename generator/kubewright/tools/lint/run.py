@@ -13,7 +13,7 @@ from kubewright.ir.api import Api, Resource
 from kubewright.ir.versions import version_priority
 from kubewright.location import Location
 from kubewright.tools.lint.places import places_of
-from kubewright.tools.lint.rule import NO_HOUSE, RULES, House, Kind, Profile, Rule
+from kubewright.tools.lint.rule import NO_HOUSE, RULES, House, LintedKind, LintRule, Profile
 
 _CODE: Final = re.compile(r"L\d{3}")
 _WEIGHT: Final = {Severity.ERROR: 2, Severity.WARNING: 1, Severity.NOTE: 0}
@@ -40,7 +40,7 @@ class Finding:
     """One finding: its diagnostic, the rule, and the path that a baseline keeps."""
 
     diagnostic: Diagnostic
-    rule: Rule
+    rule: LintRule
     path: str
 
 
@@ -51,7 +51,7 @@ def _excludes(pattern: str, code: str, path: str) -> bool:
     return fnmatchcase(path, pattern)
 
 
-def load_rules() -> Mapping[str, Rule]:
+def load_rules() -> Mapping[str, LintRule]:
     """All rules, by code."""
     from kubewright.tools.lint import (
         bounds,
@@ -71,7 +71,7 @@ def load_rules() -> Mapping[str, Rule]:
     return dict(sorted(RULES.items()))
 
 
-def chosen(settings: Settings) -> list[Rule]:
+def chosen(settings: Settings) -> list[LintRule]:
     """The rules of a profile that are selected and not ignored, with their severities overridden."""
     found = []
     for rule in load_rules().values():
@@ -92,7 +92,7 @@ def lint(api: Api, settings: Settings) -> list[Finding]:
     rules = chosen(settings)
     findings: dict[tuple[str, Location, str], Finding] = {}
 
-    def add(rule: Rule, location: Location, path: str, message: str, inside: str = "") -> None:
+    def add(rule: LintRule, location: Location, path: str, message: str, inside: str = "") -> None:
         if any(_excludes(pattern, rule.code, path) for pattern in settings.exclude):
             return
         severity = settings.severity.get(rule.code, rule.severity)
@@ -125,7 +125,7 @@ def lint(api: Api, settings: Settings) -> list[Finding]:
     )
 
 
-def kinds_of(api: Api, house: House = NO_HOUSE) -> list[Kind]:
+def kinds_of(api: Api, house: House = NO_HOUSE) -> list[LintedKind]:
     """Every served kind of an API, with all its places: the newest version of each first."""
     definitions = {d.name: d for d in api.definitions}
     found = []
@@ -134,7 +134,7 @@ def kinds_of(api: Api, house: House = NO_HOUSE) -> list[Kind]:
         definition = definitions.get(resource.definition)
         if definition is not None:
             places = tuple(places_of(definition, definitions, api.folded))
-            found.append(Kind(api, resource, definition, places, house))
+            found.append(LintedKind(api, resource, definition, places, house))
     return found
 
 

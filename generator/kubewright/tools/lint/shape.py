@@ -10,7 +10,16 @@ from kubewright.diagnostics import Severity
 from kubewright.ir.merge import ListType
 from kubewright.ir.types import Absent, ListOf, Primitive, Ref, Scalar, Struct
 from kubewright.tools.lint.places import Place, struct_of
-from kubewright.tools.lint.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, NATIVE, Kind, kind_rule, place_rule
+from kubewright.tools.lint.rule import (
+    BOTH,
+    CONVENTIONS,
+    CRD,
+    CRD_DOCS,
+    NATIVE,
+    LintedKind,
+    kind_rule,
+    place_rule,
+)
 
 _CONDITION: Final = {"type", "status", "lastTransitionTime", "reason", "message"}
 _STEP: Final = re.compile(r"\.([A-Za-z0-9_$-]+)|\['([^']*)'\]|\[(\d+|\*)\]")
@@ -27,7 +36,7 @@ _COLUMN_TYPES: Final = {
     source=f"{CONVENTIONS}: Spec and status",
     hint="move the field into spec or status",
 )  # fmt: skip
-def top_level(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+def top_level(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """Only apiVersion, kind, metadata, spec and status are at the top."""
     if kind.find("spec") is None and kind.find("status") is None:
         return  # data kinds, such as ConfigMap, have neither
@@ -46,7 +55,7 @@ def top_level(kind: Kind) -> Iterator[tuple[Place | None, str]]:
     source=f"{CONVENTIONS}: Spec and status",
     hint="enable the status subresource, or drop status",
 )  # fmt: skip
-def status_subresource(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+def status_subresource(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """status is in the schema if and only if the subresource is on."""
     enabled = any(s.name == "status" for s in kind.resource.subresources)
     status = kind.find("status")
@@ -62,7 +71,7 @@ def status_subresource(kind: Kind) -> Iterator[tuple[Place | None, str]]:
     source=f"{CONVENTIONS}: Spec and status",
     hint="drop it from required",
 )  # fmt: skip
-def status_optional(place: Place, kind: Kind) -> Iterator[str]:
+def status_optional(place: Place, kind: LintedKind) -> Iterator[str]:
     """status and its direct fields are optional, except in reviews, which are answered at once."""
     if (
         kind.is_stored
@@ -78,7 +87,7 @@ def status_optional(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Spec and status",
     hint="let the controller write it",
 )  # fmt: skip
-def status_default(place: Place, kind: Kind) -> Iterator[str]:
+def status_default(place: Place, kind: LintedKind) -> Iterator[str]:
     """Nothing in status has a default, except for fields of items, which somebody has observed."""
     if place.in_status and not isinstance(place.value.default, Absent):
         if "[]" not in place.path and "{}" not in place.path:
@@ -91,7 +100,7 @@ def status_default(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Typical status properties",
     hint="add status.conditions, a map list by type",
 )  # fmt: skip
-def conditions(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+def conditions(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """A status has conditions, of its own or of its parts."""
     status = kind.find("status")
     there = any(place.in_status and place.name == "conditions" for place in kind.places)
@@ -105,7 +114,7 @@ def conditions(kind: Kind) -> Iterator[tuple[Place | None, str]]:
     source=f"{CONVENTIONS}: Typical status properties",
     hint="set list type map with the key type",
 )  # fmt: skip
-def conditions_merge(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+def conditions_merge(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """Conditions are a map list by type."""
     place = kind.find("status.conditions")
     if place is not None and isinstance(place.target.type, ListOf):
@@ -120,7 +129,7 @@ def conditions_merge(kind: Kind) -> Iterator[tuple[Place | None, str]]:
     source=f"{CONVENTIONS}: Typical status properties (meta/v1 Condition)",
     hint="use the fields of meta/v1 Condition",
 )  # fmt: skip
-def condition_fields(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+def condition_fields(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """A condition has the standard fields."""
     place = kind.find("status.conditions")
     if place is None or not isinstance(place.target.type, ListOf):
@@ -139,7 +148,7 @@ def condition_fields(kind: Kind) -> Iterator[tuple[Place | None, str]]:
     source=f"{CONVENTIONS}: Typical status properties (phase is deprecated)",
     hint="use conditions",
 )  # fmt: skip
-def no_phase(place: Place, kind: Kind) -> Iterator[str]:
+def no_phase(place: Place, kind: LintedKind) -> Iterator[str]:
     """No phase in a status, nor a state of the whole."""
     if place.path == "status.state" or (place.in_status and re.search(r"(^p|P)hase$", place.name)):
         yield f'"{place.path}" is a state machine in one word'
@@ -151,7 +160,7 @@ def no_phase(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Typical status properties",
     hint="add status.observedGeneration, an int64, or observedGeneration in each condition",
 )  # fmt: skip
-def observed_generation(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+def observed_generation(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """A status says of which generation it is."""
     status = kind.find("status")
     if (
@@ -180,7 +189,7 @@ def _has_generation(place: Place) -> bool:
     source=f"{CRD_DOCS}: Additional printer columns",
     hint="correct the path",
 )  # fmt: skip
-def column_path(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+def column_path(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """Printer columns lead to a field."""
     for column in kind.resource.printer_columns:
         if column.json_path and _resolve(kind, column.json_path) is None:
@@ -193,7 +202,7 @@ def column_path(kind: Kind) -> Iterator[tuple[Place | None, str]]:
     source=f"{CRD_DOCS}: Additional printer columns",
     hint="give the column the type of its field",
 )  # fmt: skip
-def column_type(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+def column_type(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """Printer columns have the type of their field."""
     for column in kind.resource.printer_columns:
         place = _resolve(kind, column.json_path) if column.json_path else None
@@ -214,7 +223,7 @@ def column_type(kind: Kind) -> Iterator[tuple[Place | None, str]]:
     source=f"{CRD_DOCS}: Additional printer columns",
     hint="add a column Age of type date with the path .metadata.creationTimestamp",
 )  # fmt: skip
-def age_column(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+def age_column(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """Declared columns include the age."""
     columns = kind.resource.printer_columns
     if columns and not any(c.json_path == ".metadata.creationTimestamp" for c in columns):
@@ -227,7 +236,7 @@ def age_column(kind: Kind) -> Iterator[tuple[Place | None, str]]:
     source=f"{CRD_DOCS}: Field selectors",
     hint="correct the path",
 )  # fmt: skip
-def selectable_fields(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+def selectable_fields(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """Selectable fields lead to scalars."""
     for path in kind.resource.selectable_fields:
         place = _resolve(kind, path)
@@ -243,7 +252,7 @@ def selectable_fields(kind: Kind) -> Iterator[tuple[Place | None, str]]:
     source=f"{CRD_DOCS}: Scale subresource",
     hint="point the replica paths at integers, the selector path at a string",
 )  # fmt: skip
-def scale_paths(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+def scale_paths(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """The paths of scale lead to fields of the right type."""
     for sub in kind.resource.subresources:
         wanted = (
@@ -270,7 +279,7 @@ def scale_paths(kind: Kind) -> Iterator[tuple[Place | None, str]]:
     source=f"{CRD_DOCS}: Scale subresource",
     hint="enable the scale subresource",
 )  # fmt: skip
-def scale_missing(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+def scale_missing(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """A kind with spec.replicas has a scale subresource."""
     place = kind.find("spec.replicas")
     if place is not None and not any(s.name == "scale" for s in kind.resource.subresources):
@@ -283,7 +292,7 @@ def scale_missing(kind: Kind) -> Iterator[tuple[Place | None, str]]:
     source=f"{CRD_DOCS}: Validation rules",
     hint="add message or messageExpression",
 )  # fmt: skip
-def rule_message(place: Place, kind: Kind) -> Iterator[str]:
+def rule_message(place: Place, kind: LintedKind) -> Iterator[str]:
     """Every CEL rule has a message."""
     for rule in place.value.constraints.rules:
         if not rule.message and not rule.message_expression:
@@ -296,7 +305,7 @@ def rule_message(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Validation (messages)",
     hint="say what must be, beginning in lower case, without a full stop at the end",
 )  # fmt: skip
-def rule_wording(place: Place, kind: Kind) -> Iterator[str]:
+def rule_wording(place: Place, kind: LintedKind) -> Iterator[str]:
     """Messages of rules are worded as field errors are."""
     for rule in place.value.constraints.rules:
         text = rule.message.strip()
@@ -310,7 +319,7 @@ def rule_wording(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CRD_DOCS}: Validation rules",
     hint="leave other metadata to an admission policy",
 )  # fmt: skip
-def rule_metadata(place: Place, kind: Kind) -> Iterator[str]:
+def rule_metadata(place: Place, kind: LintedKind) -> Iterator[str]:
     """Rules read no metadata but the names."""
     for rule in place.value.constraints.rules:
         for name in re.findall(r"\bself\.metadata\.(\w+)", rule.rule):
@@ -324,7 +333,7 @@ def rule_metadata(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Spec and status",
     hint="add spec to the required fields of the kind",
 )  # fmt: skip
-def spec_required(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+def spec_required(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """A spec that requires something is itself required."""
     spec = kind.find("spec")
     body = struct_of(spec.target) if spec is not None else None
@@ -338,14 +347,14 @@ def spec_required(kind: Kind) -> Iterator[tuple[Place | None, str]]:
     source=f"{CONVENTIONS}: Objects",
     hint="declare apiVersion, kind and metadata (meta/v1 ObjectMeta)",
 )  # fmt: skip
-def object_form(kind: Kind) -> Iterator[tuple[Place | None, str]]:
+def object_form(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """A kind has apiVersion, kind and metadata."""
     missing = [name for name in ("apiVersion", "kind", "metadata") if kind.find(name) is None]
     if missing:
         yield None, f"kind {kind.resource.kind} has no {', no '.join(missing)}"
 
 
-def _resolve(kind: Kind, path: str) -> Place | Struct | None:
+def _resolve(kind: LintedKind, path: str) -> Place | Struct | None:
     """What a column's path leads to: a place; the struct itself for metadata, which is not in the schema; or
     None. Paths with filters are not judged."""
     if "?(" in path or ".." in path:

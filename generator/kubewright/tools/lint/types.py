@@ -16,7 +16,7 @@ from kubewright.ir.types import (
     Scalar,
 )
 from kubewright.tools.lint.places import Place, struct_of
-from kubewright.tools.lint.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, Kind, place_rule
+from kubewright.tools.lint.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, LintedKind, place_rule
 
 SAFE_INTEGER: Final = 2**53
 # Formats that apiextensions validates, and the number formats that code generators know.
@@ -45,7 +45,7 @@ _ENUM_WORD: Final = re.compile(r"[A-Z][A-Za-z0-9]*|")
     source=f"{CONVENTIONS}: Primitive types",
     hint="use a resource quantity, or an integer of a smaller unit",
 )  # fmt: skip
-def no_floats_in_spec(place: Place, kind: Kind) -> Iterator[str]:
+def no_floats_in_spec(place: Place, kind: LintedKind) -> Iterator[str]:
     """No floating point numbers in spec."""
     if place.in_spec and place.primitive is Primitive.NUMBER:
         yield f'"{place.shown}" is a floating point number'
@@ -57,7 +57,7 @@ def no_floats_in_spec(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Primitive types",
     hint="use a resource quantity, or an integer of a smaller unit",
 )  # fmt: skip
-def no_floats(place: Place, kind: Kind) -> Iterator[str]:
+def no_floats(place: Place, kind: LintedKind) -> Iterator[str]:
     """No floating point numbers elsewhere either."""
     if not place.in_spec and not place.in_metadata and place.primitive is Primitive.NUMBER:
         yield f'"{place.shown}" is a floating point number'
@@ -69,7 +69,7 @@ def no_floats(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Primitive types",
     hint="use int32 or int64 with minimum: 0",
 )  # fmt: skip
-def no_unsigned(place: Place, kind: Kind) -> Iterator[str]:
+def no_unsigned(place: Place, kind: LintedKind) -> Iterator[str]:
     """No unsigned integer formats."""
     node = place.target.type
     if isinstance(node, Scalar) and node.format.startswith("uint"):
@@ -82,7 +82,7 @@ def no_unsigned(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Primitive types",
     hint="bound it by maximum: 9007199254740992 or less, or use a string",
 )  # fmt: skip
-def safe_integers(place: Place, kind: Kind) -> Iterator[str]:
+def safe_integers(place: Place, kind: LintedKind) -> Iterator[str]:
     """int64 stays within 2^53."""
     node = place.target.type
     limit = place.value.constraints.maximum
@@ -97,7 +97,7 @@ def safe_integers(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Constants",
     hint="write values in CamelCase with an initial capital",
 )  # fmt: skip
-def enum_form(place: Place, kind: Kind) -> Iterator[str]:
+def enum_form(place: Place, kind: LintedKind) -> Iterator[str]:
     """Enum values are CamelCase."""
     if _OF_OTHERS.search(place.name):
         return
@@ -117,7 +117,7 @@ def enum_form(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Primitive types",
     hint="consider a string enum",
 )  # fmt: skip
-def boolean_with_care(place: Place, kind: Kind) -> Iterator[str]:
+def boolean_with_care(place: Place, kind: LintedKind) -> Iterator[str]:
     """Booleans in a spec are rare."""
     if place.in_spec and place.name and place.primitive is Primitive.BOOLEAN:
         yield f'"{place.name}" is a boolean'
@@ -129,7 +129,7 @@ def boolean_with_care(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Optional vs. required; {CRD_DOCS}: Nullable",
     hint="drop nullable unless null means something that absence does not",
 )  # fmt: skip
-def nullable(place: Place, kind: Kind) -> Iterator[str]:
+def nullable(place: Place, kind: LintedKind) -> Iterator[str]:
     """Nothing is nullable without need."""
     if place.value.nullable:
         yield f'"{place.shown}" is nullable'
@@ -141,7 +141,7 @@ def nullable(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CRD_DOCS}: Controlling pruning",
     hint="describe it, or say in the description what reads it",
 )  # fmt: skip
-def untyped(place: Place, kind: Kind) -> Iterator[str]:
+def untyped(place: Place, kind: LintedKind) -> Iterator[str]:
     """Untyped parts are rare."""
     node = place.target.type
     body = struct_of(place.target)
@@ -168,7 +168,7 @@ _RAW: Final = (".RawExtension", ".FieldsV1")
     source=f"{CONVENTIONS}: Primitive types",
     hint="keep it for counts that may be percentages and for ports that may be names",
 )  # fmt: skip
-def int_or_string(place: Place, kind: Kind) -> Iterator[str]:
+def int_or_string(place: Place, kind: LintedKind) -> Iterator[str]:
     """int-or-string is for counts with percentages and for ports."""
     idiomatic = re.search(
         r"(max|min|port|percent|surge|unavailable|available|partition)", place.name, re.IGNORECASE
@@ -184,7 +184,7 @@ def int_or_string(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CRD_DOCS}: Validation",
     hint="use a known format, or a pattern",
 )  # fmt: skip
-def known_format(place: Place, kind: Kind) -> Iterator[str]:
+def known_format(place: Place, kind: LintedKind) -> Iterator[str]:
     """Formats are ones that are checked."""
     node = place.value.type
     if isinstance(node, Scalar) and node.format and node.format not in KNOWN_FORMATS:
@@ -198,7 +198,7 @@ def known_format(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Unions",
     hint="make members optional, and let oneOf or the discriminator require one",
 )  # fmt: skip
-def union_members(place: Place, kind: Kind) -> Iterator[str]:
+def union_members(place: Place, kind: LintedKind) -> Iterator[str]:
     """Members of a union are optional."""
     body = struct_of(place.target)
     if body is None:
@@ -222,7 +222,7 @@ def union_members(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Unions; KEP-1027",
     hint="add a required enum such as `type` that names the chosen member",
 )  # fmt: skip
-def union_discriminator(place: Place, kind: Kind) -> Iterator[str]:
+def union_discriminator(place: Place, kind: LintedKind) -> Iterator[str]:
     """A union of structs has a discriminator."""
     body, branches = struct_of(place.target), place.one_of
     if body is None or len(branches) < 2:
@@ -239,7 +239,7 @@ def union_discriminator(place: Place, kind: Kind) -> Iterator[str]:
     source=f"{CONVENTIONS}: Primitive types (int32 and int64 only)",
     hint="set format to int32 or int64",
 )  # fmt: skip
-def integer_format(place: Place, kind: Kind) -> Iterator[str]:
+def integer_format(place: Place, kind: LintedKind) -> Iterator[str]:
     """Integers are int32 or int64."""
     node = place.value.type
     if not isinstance(node, Scalar) or node.primitive is not Primitive.INTEGER:

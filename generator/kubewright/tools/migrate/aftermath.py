@@ -29,10 +29,10 @@ class Refusals:
 
     def of(self, chunk: Chunk) -> Iterator[str]:
         """The faults of a document, as ``kubewright validate --strict`` tells them."""
-        from kubewright.tools.validate.check import Options, judge
+        from kubewright.tools.validate.check import CheckOptions, judge
 
         kinds = _kinds(self.release.removeprefix("v"), self.package)
-        for finding in judge(chunk, kinds, Options(strict=True, ignore_missing_schemas=True)).findings:
+        for finding in judge(chunk, kinds, CheckOptions(strict=True, ignore_missing_schemas=True)).findings:
             if finding.severity is Severity.ERROR:
                 yield finding.message
 
@@ -60,10 +60,10 @@ class Arrivals:
 
     def faults(self, before: Chunk, after: Chunk) -> list[str]:
         """What is wrong with ``after``; nothing where something was wrong with ``before``."""
-        from kubewright.tools.validate.check import Options, judge
+        from kubewright.tools.validate.check import CheckOptions, judge
 
         for chunk in (before, after):
-            judged = judge(chunk, self.kinds, Options(strict=True))
+            judged = judge(chunk, self.kinds, CheckOptions(strict=True))
             errors = [each for each in judged.findings if each.severity is Severity.ERROR]
             if errors:
                 is_new = chunk is after and not judged.missing

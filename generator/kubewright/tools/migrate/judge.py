@@ -17,7 +17,7 @@ from kubewright.location import Location
 from kubewright.source.lifecycle import Key, LifeCycle, Release, release_of
 from kubewright.tools.migrate.conversions import converted
 from kubewright.tools.migrate.references import (
-    Rule,
+    ReferenceRule,
     is_kustomization,
     pod_fields,
     redirected,
@@ -238,7 +238,7 @@ class Judge:
                     self._rule(rule, group, name, covered, places.at(rule.shown, below), found)
 
     def _rule(
-        self, rule: Rule, group: str, name: str, covered: set[Key], place: Location, found: Migration
+        self, rule: ReferenceRule, group: str, name: str, covered: set[Key], place: Location, found: Migration
     ) -> None:
         kind = self.plurals.get((group, name))
         release = release_of(self.release)

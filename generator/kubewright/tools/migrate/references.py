@@ -55,7 +55,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ReferenceRule:
     """What a rule speaks of, where it says so in words: groups, versions (none in a role), resources."""
 
     way: Way
@@ -120,7 +120,7 @@ def _changed(value: Any, way: Way, api_version: str) -> Any:
     return {**value, **({"group": group} if group or "group" in value else {}), "version": version}
 
 
-def rules(obj: Json) -> Iterator[Rule]:
+def rules(obj: Json) -> Iterator[ReferenceRule]:
     """All rules of a role, a webhook configuration or an admission policy."""
     kind, group = str(obj.get("kind")), str(obj.get("apiVersion")).rpartition("/")[0]
     if _ROLES.get(kind) == group:
@@ -130,7 +130,7 @@ def rules(obj: Json) -> Iterator[Rule]:
     for pattern in patterns:
         for way, value in _at(obj, pattern):
             if isinstance(value, dict):
-                yield Rule(
+                yield ReferenceRule(
                     way, *(_texts(value.get(name)) for name in ("apiGroups", "apiVersions", "resources"))
                 )
 

@@ -13,7 +13,7 @@ from apimachinery.meta.json import Json
 from kubewright.tools.migrate.references import Way, pod_specs
 
 
-class Plugin(NamedTuple):
+class VolumePlugin(NamedTuple):
     """What became of a plugin: since when it is gone, whether a driver takes its volumes over, and what to do."""
 
     gone: str
@@ -21,13 +21,13 @@ class Plugin(NamedTuple):
     hint: str
 
 
-def _driver(gone: str, name: str) -> Plugin:
-    return Plugin(
+def _driver(gone: str, name: str) -> VolumePlugin:
+    return VolumePlugin(
         gone, True, f"the CSI driver {name} must be installed: it serves these volumes as they are written"
     )
 
 
-PLUGINS: Final[Mapping[str, Plugin]] = {
+PLUGINS: Final[Mapping[str, VolumePlugin]] = {
     "awsElasticBlockStore": _driver("1.27", "ebs.csi.aws.com"),
     "azureDisk": _driver("1.27", "disk.csi.azure.com"),
     "azureFile": _driver("1.30", "file.csi.azure.com"),
@@ -35,17 +35,19 @@ PLUGINS: Final[Mapping[str, Plugin]] = {
     "gcePersistentDisk": _driver("1.28", "pd.csi.storage.gke.io"),
     "vsphereVolume": _driver("1.30", "csi.vsphere.vmware.com"),
     "portworxVolume": _driver("1.36", "pxd.portworx.com"),
-    "cephfs": Plugin("1.31", False, "use a csi volume of cephfs.csi.ceph.com"),
-    "flocker": Plugin("1.25", False, "there is no successor: move the data to another kind of volume"),
-    "gitRepo": Plugin("1.33", False, "let an init container clone the repository into an emptyDir"),
-    "glusterfs": Plugin("1.26", False, "there is no in-tree successor: use a csi or nfs volume"),
-    "photonPersistentDisk": Plugin(
+    "cephfs": VolumePlugin("1.31", False, "use a csi volume of cephfs.csi.ceph.com"),
+    "flocker": VolumePlugin("1.25", False, "there is no successor: move the data to another kind of volume"),
+    "gitRepo": VolumePlugin("1.33", False, "let an init container clone the repository into an emptyDir"),
+    "glusterfs": VolumePlugin("1.26", False, "there is no in-tree successor: use a csi or nfs volume"),
+    "photonPersistentDisk": VolumePlugin(
         "1.11", False, "its cloud is gone: move the data to another kind of volume"
     ),
-    "quobyte": Plugin("1.25", False, "use a csi volume of csi.quobyte.com"),
-    "rbd": Plugin("1.31", False, "use a csi volume of rbd.csi.ceph.com"),
-    "scaleIO": Plugin("1.22", False, "use a csi volume of csi-vxflexos.dellemc.com"),
-    "storageos": Plugin("1.25", False, "there is no successor: move the data to another kind of volume"),
+    "quobyte": VolumePlugin("1.25", False, "use a csi volume of csi.quobyte.com"),
+    "rbd": VolumePlugin("1.31", False, "use a csi volume of rbd.csi.ceph.com"),
+    "scaleIO": VolumePlugin("1.22", False, "use a csi volume of csi-vxflexos.dellemc.com"),
+    "storageos": VolumePlugin(
+        "1.25", False, "there is no successor: move the data to another kind of volume"
+    ),
 }
 _PROVISIONERS: Final = {
     "aws-ebs": "awsElasticBlockStore",

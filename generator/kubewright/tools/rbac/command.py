@@ -14,7 +14,7 @@ from apimachinery.access.bindings import GROUP, KINDS
 from apimachinery.wire import yaml
 from kubewright.diagnostics import Diagnostics, printable
 from kubewright.source.text import paths_below, read_documents
-from kubewright.tools.rbac.graph import NOBODY, AccessGraph, Chain, SubjectError, read_subject
+from kubewright.tools.rbac.graph import NOBODY, AccessGraph, GrantChain, SubjectError, read_subject
 from kubewright.tools.rbac.recording import read_audit, roles_of
 
 OK, REFUSED, MISUSED = 0, 1, 2
@@ -92,10 +92,12 @@ def _asked(options: argparse.Namespace) -> Attributes:
 
 def _group_of(plural: str) -> str:
     """The group of a built-in resource, "" for what is none: ``deployments`` are those of apps."""
-    from apimachinery.server.catalog.from_packages import Package
+    from apimachinery.server.catalog.from_packages import ServedPackage
 
     groups = [
-        resource.group for resource in Package("kubernetes_api").resources() if resource.plural == plural
+        resource.group
+        for resource in ServedPackage("kubernetes_api").resources()
+        if resource.plural == plural
     ]
     return "" if not groups or "" in groups else groups[0]
 
@@ -132,7 +134,7 @@ def _why(graph: AccessGraph, options: argparse.Namespace) -> int:
     return OK if chains else REFUSED
 
 
-def _print(chains: list[Chain], options: argparse.Namespace) -> None:
+def _print(chains: list[GrantChain], options: argparse.Namespace) -> None:
     if options.format == "json":
         shown = [
             {"subject": c.who, "binding": c.bound_by, "role": c.role, "rule": c.rule.shown()} for c in chains

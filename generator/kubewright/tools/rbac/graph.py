@@ -24,7 +24,7 @@ from apimachinery.access.bindings import (
 )
 from apimachinery.access.bootstrap import wanted_objects
 from apimachinery.access.rbac import Rbac
-from apimachinery.access.rbac_rules import Rule
+from apimachinery.access.rbac_rules import RbacRule
 from apimachinery.http.messages import User
 
 _KINDS = frozenset(KINDS.values())
@@ -32,12 +32,12 @@ NOBODY = User("")
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class GrantChain:
     """Why somebody may do something: through this binding, to this subject of it, this rule of its role."""
 
     binding: Binding
     subject: Subject
-    rule: Rule
+    rule: RbacRule
 
     @property
     def who(self) -> str:
@@ -101,7 +101,7 @@ class AccessGraph:
                 self.rbac.put(str(kind), dict(obj))
                 self.count += 1
 
-    def who_can(self, asked: Attributes, *, everywhere: bool = False) -> Iterator[Chain]:
+    def who_can(self, asked: Attributes, *, everywhere: bool = False) -> Iterator[GrantChain]:
         """All chains that allow what is asked, whoever asks. ``everywhere``: in any namespace, not in the one asked."""
         for binding in sorted(self.rbac.bindings(), key=lambda b: (b.namespace, b.name)):
             if binding.namespace and not everywhere and binding.namespace != asked.namespace:
@@ -109,22 +109,22 @@ class AccessGraph:
             rule = self._allowing(binding, asked)
             if rule is not None:
                 for subject in binding.subjects:
-                    yield Chain(binding, subject, rule)
+                    yield GrantChain(binding, subject, rule)
 
-    def why(self, user: User, asked: Attributes) -> Iterator[Chain]:
+    def why(self, user: User, asked: Attributes) -> Iterator[GrantChain]:
         """All chains that allow a user what is asked."""
         for grant in self.rbac.grants(user, asked.namespace):
             rule = self._allowing(grant.binding, replace(asked, user=user))
             if rule is not None:
-                yield Chain(grant.binding, grant.subject, rule)
+                yield GrantChain(grant.binding, grant.subject, rule)
 
-    def what_can(self, user: User, namespace: str) -> Iterator[Chain]:
+    def what_can(self, user: User, namespace: str) -> Iterator[GrantChain]:
         """All rules that a user holds in a namespace."""
         for grant in self.rbac.grants(user, namespace):
             for rule in self.rbac.role_of(grant.binding) or ():
-                yield Chain(grant.binding, grant.subject, rule)
+                yield GrantChain(grant.binding, grant.subject, rule)
 
-    def _allowing(self, binding: Binding, asked: Attributes) -> Rule | None:
+    def _allowing(self, binding: Binding, asked: Attributes) -> RbacRule | None:
         rules = self.rbac.role_of(binding) or ()
         # A RoleBinding to a ClusterRole gives what the role has within its namespace: no paths, no cluster objects.
         if binding.namespace and not asked.is_resource:

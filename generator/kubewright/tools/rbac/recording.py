@@ -13,7 +13,7 @@ from typing import Any
 
 from apimachinery.access.authorization import Attributes, service_account_name
 from apimachinery.access.bindings import GROUP
-from apimachinery.access.rbac_rules import Rule
+from apimachinery.access.rbac_rules import RbacRule
 
 _NAMED = frozenset({"get", "update", "patch", "delete"})
 
@@ -77,7 +77,7 @@ def _of_event(event: Mapping[str, Any]) -> Deed:
     return Deed(user, verb, namespace, str(ref.get("apiGroup") or ""), resource, str(ref.get("name") or ""))
 
 
-def rules_of(deeds: Iterable[Deed], *, names: bool = False) -> list[Rule]:
+def rules_of(deeds: Iterable[Deed], *, names: bool = False) -> list[RbacRule]:
     """Rules that allow the deeds and no more, of one scope; ``names`` holds reads and writes of single objects to those
     that were touched."""
     verbs: dict[tuple[str, str, tuple[str, ...]], set[str]] = {}
@@ -98,12 +98,13 @@ def rules_of(deeds: Iterable[Deed], *, names: bool = False) -> list[Rule]:
     for (group, resource, only), held in sorted(verbs.items()):
         by_verbs.setdefault((group, tuple(sorted(held)), only), []).append(resource)
     rules = [
-        Rule(held, (group,), tuple(resources), only) for (group, held, only), resources in by_verbs.items()
+        RbacRule(held, (group,), tuple(resources), only)
+        for (group, held, only), resources in by_verbs.items()
     ]
     by_path: dict[tuple[str, ...], list[str]] = {}
     for path, asked in sorted(paths.items()):
         by_path.setdefault(tuple(sorted(asked)), []).append(path)
-    return rules + [Rule(asked, paths=tuple(found)) for asked, found in by_path.items()]
+    return rules + [RbacRule(asked, paths=tuple(found)) for asked, found in by_path.items()]
 
 
 def roles_of(deeds: Iterable[Deed], user: str, name: str, *, names: bool = False) -> list[dict[str, Any]]:
@@ -130,7 +131,7 @@ def roles_of(deeds: Iterable[Deed], user: str, name: str, *, names: bool = False
     return manifests
 
 
-def _manifest(rule: Rule) -> dict[str, Any]:
+def _manifest(rule: RbacRule) -> dict[str, Any]:
     parts = (
         ("apiGroups", rule.groups),
         ("resources", rule.resources),

@@ -25,11 +25,18 @@ from kubewright.ir.versions import is_version
 from kubewright.tools.arguments.scaffold import SCOPES
 from kubewright.tools.inputs.plurals import plural_of
 from kubewright.tools.scaffold.asking import Asking, asking
-from kubewright.tools.scaffold.contents import Kind, find_kind, group_of, new_group, new_kind, new_version
+from kubewright.tools.scaffold.contents import (
+    KindNames,
+    find_kind,
+    group_of,
+    new_group,
+    new_kind,
+    new_version,
+)
 from kubewright.tools.scaffold.controllers import new_controller
 from kubewright.tools.scaffold.release_plan import next_release
 from kubewright.tools.scaffold.webhooks import new_webhook
-from kubewright.tools.scaffold.writing import Plan, RefusedError
+from kubewright.tools.scaffold.writing import FilePlan, RefusedError
 
 _ANSWERS = ("yes", "no")
 _LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
@@ -67,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _group(options: argparse.Namespace) -> Plan:
+def _group(options: argparse.Namespace) -> FilePlan:
     ask = asking(options.name, options.domain)
     name = ask.value("NAME", options.name, _form("NAME"))
     domain = ask.value("--domain", options.domain, _form("--domain"))
@@ -77,7 +84,7 @@ def _group(options: argparse.Namespace) -> Plan:
     return new_group(name, domain, Path(out))
 
 
-def _kind(options: argparse.Namespace) -> Plan:
+def _kind(options: argparse.Namespace) -> FilePlan:
     folder_group = group_of(options.output)
     ask = asking(options.kind, options.group or folder_group, options.version)
     kind = ask.value("KIND", options.kind, _form("--kind"))
@@ -96,10 +103,12 @@ def _kind(options: argparse.Namespace) -> Plan:
     )
     if len(f"{plural}.{group}") > 200:
         raise RefusedError(f"the name {plural}.{group} is longer than 200 characters")
-    return new_kind(Kind(kind, plural, group, version, scope, short_name, release, columns), options.output)
+    return new_kind(
+        KindNames(kind, plural, group, version, scope, short_name, release, columns), options.output
+    )
 
 
-def _version(options: argparse.Namespace) -> Plan:
+def _version(options: argparse.Namespace) -> FilePlan:
     ask = asking(options.version, options.kind)
     kind = ask.value("--kind", options.kind, _form("--kind"))
     find_kind(kind, options.group, options.output)
@@ -118,14 +127,14 @@ def _version(options: argparse.Namespace) -> Plan:
     return new_version(version, kind, options.group, storage, options.output, release)
 
 
-def _controller(options: argparse.Namespace) -> Plan:
+def _controller(options: argparse.Namespace) -> FilePlan:
     ask = asking(options.kind)
     kind = ask.value("KIND", options.kind, _form("--kind"))
     version = _version_name(options.version) if options.version else ""
     return new_controller(kind, options.group, version, options.output)
 
 
-def _webhook(options: argparse.Namespace) -> Plan:
+def _webhook(options: argparse.Namespace) -> FilePlan:
     return new_webhook(options.output)
 
 

@@ -21,7 +21,7 @@ from kubewright.ir.versions import version_priority
 from kubewright.tools.scaffold import overrides, release_plan
 from kubewright.tools.scaffold.editing import insert, read
 from kubewright.tools.scaffold.versioning import add_version
-from kubewright.tools.scaffold.writing import Plan, RefusedError
+from kubewright.tools.scaffold.writing import FilePlan, RefusedError
 
 _ROLES = {"viewer": "view", "editor": "edit", "admin": "admin"}
 _READ = "get, list, watch"
@@ -34,7 +34,7 @@ _VERBS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class KindNames:
     """The names of a new kind; they are valid and plain YAML text."""
 
     kind: str
@@ -70,11 +70,11 @@ __pycache__/
 """``.gitignore`` of a group's folder."""
 
 
-def new_group(name: str, domain: str, folder: Path) -> Plan:
+def new_group(name: str, domain: str, folder: Path) -> FilePlan:
     """The files of an empty group ``name.domain``. A ``.gitignore`` that is there already is left as it is. Raises
     ``OSError`` where it cannot be read."""
     group = f"{name}.{domain}"
-    plan = Plan()
+    plan = FilePlan()
     package = f"{name.replace('-', '_')}_api"
     plan.new[folder / "kubewright.yaml"] = render("scaffold_kubewright", group=group, package=package)
     plan.new[folder / "README.md"] = render("scaffold_readme", group=group, package=package)
@@ -108,7 +108,7 @@ def group_of(folder: Path) -> str | None:
     return name.removesuffix("-viewer") if isinstance(name, str) and name.endswith("-viewer") else None
 
 
-def new_kind(kind: Kind, folder: Path) -> Plan:
+def new_kind(kind: KindNames, folder: Path) -> FilePlan:
     """The files of a kind in the folder of a group, and the kustomization's new entries. Raises ``RefusedError``
     where the folder has no kustomization, or one that cannot be edited."""
     names: dict[str, Any] = {
@@ -122,7 +122,7 @@ def new_kind(kind: Kind, folder: Path) -> Plan:
         "identifier": kind.plural.replace("-", "_"),
     }
     crd = f"crds/{kind.plural}.yaml"
-    plan = Plan()
+    plan = FilePlan()
     plan.new[folder / crd] = render("scaffold_crd", columns=_columns(kind, names), **names)
     plan.new[folder / f"samples/{kind.plural}-{kind.version}.yaml"] = render("scaffold_sample", **names)
     plan.new[folder / f"tests/test_{names['identifier']}.py"] = render("scaffold_test", **names)
@@ -155,7 +155,7 @@ def new_kind(kind: Kind, folder: Path) -> Plan:
 _USUAL_COLUMNS = (("Mode", ".spec.mode"),)
 
 
-def _columns(kind: Kind, names: dict[str, Any]) -> list[dict[str, str]]:
+def _columns(kind: KindNames, names: dict[str, Any]) -> list[dict[str, str]]:
     """The kind's columns with their types, which are those of the fields. Raises ``RefusedError`` for a path that
     leads to no field with a value of one cell."""
     blank = yaml.safe_load(render("scaffold_crd", columns=[], **names))
@@ -177,7 +177,7 @@ def _columns(kind: Kind, names: dict[str, Any]) -> list[dict[str, str]]:
     return columns
 
 
-def _add_hooks(plan: Plan, folder: Path, kind: str, group: str, version: str, copied: str = "") -> None:
+def _add_hooks(plan: FilePlan, folder: Path, kind: str, group: str, version: str, copied: str = "") -> None:
     """The entry of a kind in the ``hooks.py`` of its group-version."""
     pairs = {(group, version)}
     for path in (folder / "crds").glob("*.yaml"):
@@ -197,7 +197,7 @@ def _add_hooks(plan: Plan, folder: Path, kind: str, group: str, version: str, co
 
 def new_version(
     version: str, kind: str, group: str, storage: bool, folder: Path, release: Callable[[str], str]
-) -> Plan:
+) -> FilePlan:
     """The CRD's edit, a sample, a conversion stub, entries of the release plan and of ``hooks.py``. ``release`` tells
     the release from the apiVersion that is copied. Raises ``RefusedError`` where there is not exactly one CRD of
     the kind, no sample to copy, or a file that cannot be edited; code 1 where the version stands already."""
@@ -205,7 +205,7 @@ def new_version(
     spec = crd["spec"]
     group, plural = spec["group"], spec["names"]["plural"]
     made = add_version(text, crd, version, storage, str(place))
-    plan = Plan(edits={place: (text, made.text)})
+    plan = FilePlan(edits={place: (text, made.text)})
 
     old = folder / f"samples/{plural}-{made.copied}.yaml"
     _, sample = read(old) if old.is_file() else (None, "")

@@ -11,10 +11,10 @@ from kubewright.emit.code.render import render
 from kubewright.tools.scaffold import overrides
 from kubewright.tools.scaffold.contents import find_kind
 from kubewright.tools.scaffold.editing import insert, read
-from kubewright.tools.scaffold.writing import Plan, RefusedError
+from kubewright.tools.scaffold.writing import FilePlan, RefusedError
 
 
-def new_controller(kind: str, group: str, version: str, folder: Path) -> Plan:
+def new_controller(kind: str, group: str, version: str, folder: Path) -> FilePlan:
     """The files of a kind's controller. Raises ``RefusedError`` where there is not exactly one CRD of the kind, where
     it has no such version or no status, or where no package is generated of it."""
     place, crd, _ = find_kind(kind, group, folder)
@@ -52,7 +52,7 @@ def new_controller(kind: str, group: str, version: str, folder: Path) -> Plan:
         "name": f"{singular}-controller",
         "namespaced": spec["scope"] == "Namespaced",
     }
-    plan = Plan()
+    plan = FilePlan()
     program = f"controllers/{names['identifier']}_controller.py"
     plan.new[folder / program] = render("scaffold_controller", **names)
     plan.new[folder / f"tests/test_{names['identifier']}_controller.py"] = render(
@@ -76,7 +76,7 @@ def _has_generation(version: Any) -> bool:
         return False
 
 
-def _list(plan: Plan, place: Path, entries: list[str]) -> None:
+def _list(plan: FilePlan, place: Path, entries: list[str]) -> None:
     """Puts files into the kustomization, where there is one."""
     if not place.is_file():
         return

@@ -15,14 +15,14 @@ from kubewright.diagnostics import Diagnostics
 from kubewright.emit.code.names import module_names
 from kubewright.emit.code.render import render
 from kubewright.source.text import read_single
-from kubewright.tools.scaffold.writing import Plan
+from kubewright.tools.scaffold.writing import FilePlan
 
 FILE = "hooks.py"
 _TABLE = "HOOKS"
 
 
 @dataclass(frozen=True, slots=True)
-class Package:
+class GeneratedFolder:
     """The folder of the package that is generated of a group, and the module of each of its group-versions."""
 
     folder: Path
@@ -33,7 +33,7 @@ class Package:
         return self.folder / self.modules[group, version] / FILE
 
 
-def find_package(folder: Path, group_versions: set[tuple[str, str]]) -> Package | None:
+def find_package(folder: Path, group_versions: set[tuple[str, str]]) -> GeneratedFolder | None:
     """The package whose sources are ``folder/crds``; ``None`` where ``kubewright.yaml`` names none."""
     diagnostics = Diagnostics()
     path = folder / FILE_NAME
@@ -46,11 +46,13 @@ def find_package(folder: Path, group_versions: set[tuple[str, str]]) -> Package 
             target = config.output.joinpath(*package.name.split("."))
             base = folder.resolve()
             shown = folder / target.relative_to(base) if target.is_relative_to(base) else target
-            return Package(shown, module_names(group_versions))
+            return GeneratedFolder(shown, module_names(group_versions))
     return None
 
 
-def add_kind(plan: Plan, package: Package, kind: str, group: str, version: str, copied: str = "") -> None:
+def add_kind(
+    plan: FilePlan, package: GeneratedFolder, kind: str, group: str, version: str, copied: str = ""
+) -> None:
     """Puts an entry of ``kind`` into the version's ``hooks.py``, which is made where there is none. ``copied`` is the
     version whose behaviour it begins with, where that has any. A file that cannot be edited is left as it is."""
     place = package.hooks(group, version)

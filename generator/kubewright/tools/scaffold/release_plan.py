@@ -14,7 +14,7 @@ from kubewright.emit.code.render import render
 from kubewright.source.lifecycle import Release, release_of
 from kubewright.tools.migrate.rewrite import rewrite
 from kubewright.tools.scaffold.editing import insert, read
-from kubewright.tools.scaffold.writing import Plan, RefusedError
+from kubewright.tools.scaffold.writing import FilePlan, RefusedError
 
 FILE = "lifecycle.yaml"
 FIRST = "0.1"
@@ -36,7 +36,7 @@ def next_release(folder: Path, api_version: str = "", kind: str = "") -> str:
 
 
 def add_entry(
-    plan: Plan, folder: Path, kind: str, api_version: str, release: str, deprecates: str = ""
+    plan: FilePlan, folder: Path, kind: str, api_version: str, release: str, deprecates: str = ""
 ) -> None:
     """Puts the entry of a new version into the plan, and marks ``deprecates`` (an apiVersion) as superseded by it.
     Raises ``RefusedError`` for a plan that cannot be edited, or where the old version came later than ``release``."""

@@ -12,7 +12,7 @@ from kubewright.emit.code.render import render
 from kubewright.tools.scaffold import overrides
 from kubewright.tools.scaffold.contents import group_of
 from kubewright.tools.scaffold.editing import insert, read
-from kubewright.tools.scaffold.writing import Plan, RefusedError, says
+from kubewright.tools.scaffold.writing import FilePlan, RefusedError, says
 from kubewright.tools.webhook.manifest import configurations, conversions, injected
 
 NAMESPACE = "default"
@@ -28,7 +28,7 @@ class _Version:
     has_status: bool
 
 
-def new_webhook(folder: Path) -> Plan:
+def new_webhook(folder: Path) -> FilePlan:
     """The files of the webhook of a folder's group: a kustomize component in ``deploy/``. Raises ``RefusedError`` where
     there is no CRD of the group, or no package is generated of it."""
     group = group_of(folder)
@@ -56,7 +56,7 @@ def new_webhook(folder: Path) -> Plan:
         "generated": package.folder.parent.name,
         "patches": [f"conversion-{each['metadata']['name'].partition('.')[0]}.yaml" for each in converters],
     }
-    plan, place = Plan(), folder / "deploy" / name
+    plan, place = FilePlan(), folder / "deploy" / name
     for file in ("Dockerfile", "deployment.yaml", "certificate.yaml", "kustomization.yaml"):
         template = f"scaffold_webhook_{file.removesuffix('.yaml').lower()}"
         plan.new[place / file] = render(template, **names)
@@ -89,7 +89,7 @@ def _versions(folder: Path) -> list[_Version]:
     return found
 
 
-def _list(plan: Plan, place: Path, component: str) -> None:
+def _list(plan: FilePlan, place: Path, component: str) -> None:
     """Makes the component one of the kustomization, where there is one."""
     if not place.is_file():
         return

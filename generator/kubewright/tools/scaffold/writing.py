@@ -27,7 +27,7 @@ class RefusedError(Exception):
 
 
 @dataclass(slots=True)
-class Plan:
+class FilePlan:
     """What to write: ``new`` text by path, and ``edits``: path to (text it was made of, text it becomes)."""
 
     new: dict[Path, str] = field(default_factory=dict)

@@ -17,8 +17,8 @@ from typing import Any
 from apimachinery.access.authentication import (
     ADMIN,
     ISSUER,
+    KnownTokens,
     TokenKind,
-    Tokens,
     read_token_file,
 )
 from apimachinery.access.control import MODES, AccessOptions, MakeAuthorizer
@@ -95,7 +95,7 @@ def _static_tokens(options: argparse.Namespace, folder: Path, granted: Granted) 
         # Nobody could be the administrator otherwise; and kubectl asks for a password over https without a credential.
         granted.token = kept_secret(folder / ADMIN_TOKEN)
         granted.summary.append("the administrator: by a token that only the kubeconfig has")
-        yield Tokens({granted.token: ADMIN})
+        yield KnownTokens({granted.token: ADMIN})
 
 
 def kept_secret(path: Path) -> str:

@@ -25,7 +25,7 @@ from apimachinery.http.protocol import ConnectionLimits
 from apimachinery.http.tls import ensure_certificate, renew, server_context
 from apimachinery.server.admission.plugins import parse_plugins
 from apimachinery.server.aggregation.identity import ProxyIdentity
-from apimachinery.server.app import Limits
+from apimachinery.server.app import ServerLimits
 from apimachinery.server.catalog.options import (
     ApiOptions,
     OptionError,
@@ -168,14 +168,14 @@ def _controllers(options: argparse.Namespace) -> str:
 
 
 def _manifest(options: argparse.Namespace) -> str:
-    from apimachinery.server.catalog.from_packages import Package
+    from apimachinery.server.catalog.from_packages import ServedPackage
 
     if not options.packages:
         raise OptionError("--print-manifest needs --packages")
     served = [
         (group.name, version)
         for name in _packages(options)
-        for group in Package(name).groups
+        for group in ServedPackage(name).groups
         for version in group.versions
     ]
     certificate, _ = _certificate(options, _kept_folder(options), options.tls or "auto")
@@ -296,7 +296,7 @@ async def _serve(
             port=options.port,
             tls=security.tls,
             limits=ConnectionLimits(request_seconds=options.request_timeout),
-            in_flight=Limits(options.max_requests_inflight, options.max_mutating_requests_inflight),
+            in_flight=ServerLimits(options.max_requests_inflight, options.max_mutating_requests_inflight),
             fairness=options.enable_priority_and_fairness == "true",
             livez_grace_seconds=options.livez_grace,
             shutdown_delay_seconds=options.shutdown_delay,

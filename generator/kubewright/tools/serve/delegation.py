@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from apimachinery.access.delegation import Cluster, ClusterTrust
+from apimachinery.access.delegation import ClusterTrust, DelegatedServer
 from apimachinery.client.config import Config, ConfigError
 from apimachinery.client.credentials import CredentialSource
 from apimachinery.http.outgoing import Endpoint, Outgoing
@@ -55,7 +55,7 @@ def certificate_names(options: argparse.Namespace) -> tuple[str, ...]:
 class Delegation:
     """The cluster, what of it is believed, and the connections to it."""
 
-    cluster: Cluster
+    cluster: DelegatedServer
     outgoing: Outgoing = field(default_factory=Outgoing)
     trust: ClusterTrust = field(init=False)
     tls: ssl.SSLContext | None = None
@@ -90,7 +90,7 @@ def read(options: argparse.Namespace) -> Delegation:
     if refused:
         raise OptionError(f"--delegate and {refused[0]} exclude each other: the cluster says who may do what")
     allowed = [path.strip() for path in options.authorization_always_allow_paths.split(",") if path.strip()]
-    return Delegation(Cluster(_endpoint(authentication), _endpoint(authorization), allowed))
+    return Delegation(DelegatedServer(_endpoint(authentication), _endpoint(authorization), allowed))
 
 
 class _Credentials(Mapping[str, str]):

@@ -16,9 +16,9 @@ from apimachinery.http.outgoing import Outgoing
 from apimachinery.metrics import Metrics
 from apimachinery.server.catalog.options import OptionError
 from apimachinery.server.operate.audit.audit import Audit, AuditBackend, Decode
-from apimachinery.server.operate.audit.batches import Batches, Batching, Webhook, log_delivery
+from apimachinery.server.operate.audit.batches import AuditWebhook, Batches, Batching, log_delivery
 from apimachinery.server.operate.audit.log_file import LogFile, Rotation
-from apimachinery.server.operate.audit.policy import Policy, read_policy
+from apimachinery.server.operate.audit.policy import AuditPolicy, read_policy
 from apimachinery.server.operate.audit.truncation import Truncated
 from apimachinery.server.operate.tracing import Tracing, otlp_tracing
 from kubewright.tools.serve.remote import duration, endpoint, read_configuration
@@ -77,7 +77,7 @@ def make_audit(options: argparse.Namespace) -> tuple[MakeAudit | None, list[str]
             else:
                 backends.append(file)
         if receiver is not None:
-            webhook = Webhook(receiver, outgoing.send, backoff=backoff)
+            webhook = AuditWebhook(receiver, outgoing.send, backoff=backoff)
             waiting = batching["webhook"]
             if options.audit_webhook_mode == "blocking":
                 waiting = replace(waiting, batch=1, wait_seconds=0.0, qps=0.0)
@@ -98,7 +98,7 @@ def _check_log(path: Path) -> None:
         pass
 
 
-def _lines(path: Path, policy: Policy) -> list[str]:
+def _lines(path: Path, policy: AuditPolicy) -> list[str]:
     lines = [f"audit: by {path}, {len(policy.rules)} rules"]
     lines += [f"audit: warning: {path}: {text}; use the level Metadata for it" for text in policy.exposures()]
     return lines

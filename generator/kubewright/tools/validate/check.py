@@ -33,7 +33,7 @@ from kubewright.tools.validate.typed import Steps, type_faults, without
 from kubewright.tools.validate.unusable import UnusableSchema
 
 if TYPE_CHECKING:
-    from apimachinery.schema.node import Node
+    from apimachinery.schema.node import SchemaNode
     from kubewright.tools.validate.custom import CustomKind
 
 CODES = {
@@ -57,7 +57,7 @@ _LINE = re.compile(r"line (\d+): ")
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class CheckOptions:
     """How strict the judgement is."""
 
     strict: bool = False
@@ -76,7 +76,7 @@ class Judgement:
     misspelt: list[Misspelling] = field(default_factory=list)
 
 
-def judge(chunk: Chunk, kinds: Kinds, options: Options) -> Judgement:
+def judge(chunk: Chunk, kinds: Kinds, options: CheckOptions) -> Judgement:
     """All findings of one document. Raises nothing for any input."""
     found = Judgement()
     value, duplicates = _decode(chunk, found)
@@ -151,7 +151,7 @@ def _decode(chunk: Chunk, found: Judgement) -> tuple[Any, list[tuple[str, str | 
 @dataclass(slots=True)
 class _Judge:
     kinds: Kinds
-    options: Options
+    options: CheckOptions
     places: Places
     found: Judgement
     source: str = ""
@@ -227,7 +227,7 @@ class _Judge:
         said = f"no schema for {kind} in {api_version}"
         self.add("V002", severity, said, "kind" if versions == [] else "apiVersion", below, hint)
 
-    def unknown(self, paths: list[str], original: Json, below: str, node: Node) -> None:
+    def unknown(self, paths: list[str], original: Json, below: str, node: SchemaNode) -> None:
         severity = Severity.ERROR if self.options.strict else Severity.WARNING
         for path in paths:
             place = self.places.at(path, below)

@@ -17,7 +17,7 @@ from kubewright.source.kubernetes_validate import releases
 from kubewright.tools.inputs import crds
 from kubewright.tools.inputs.projects import Project, read_project
 from kubewright.tools.outputs import reporting
-from kubewright.tools.validate.check import CODES, Judgement, Options
+from kubewright.tools.validate.check import CODES, CheckOptions, Judgement
 from kubewright.tools.validate.inputs import STDIN
 from kubewright.tools.validate.kinds import Kinds
 from kubewright.tools.validate.misspelt import correct
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
         return _misused("the input has no documents; --allow-empty accepts that")
     unreadable = diagnostics.has_errors
     progress = reporting.progress(len(chunks), quiet=options.quiet)
-    how = Options(options.strict, options.ignore_missing_schemas)
+    how = CheckOptions(options.strict, options.ignore_missing_schemas)
     judged = judge_all(
         chunks,
         kinds,
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _settled(
-    project: Project, judged: Sequence[Judgement], kinds: Kinds, how: Options
+    project: Project, judged: Sequence[Judgement], kinds: Kinds, how: CheckOptions
 ) -> Iterator[Diagnostic]:
     """The findings of all documents, kustomizations built, and those of patches."""
     if not project.kustomizations:

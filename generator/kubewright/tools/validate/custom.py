@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from apimachinery.cel.schemas.crd import CompiledRules, compile_rules
 from apimachinery.crd import check_crd, default_crd, prepare_crd_for_create
-from apimachinery.crd.objects import Validation, validate_custom_resource
+from apimachinery.crd.objects import ObjectValidation, validate_custom_resource
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.meta.json import Json
 from apimachinery.schema.custom import CustomSchema, compile_custom
@@ -29,7 +29,7 @@ class CustomKind:
     drops_status: bool
     """Whether a server drops the status of a new object, for it is written through its subresource."""
 
-    def validate(self, obj: Json) -> Validation:
+    def validate(self, obj: Json) -> ObjectValidation:
         """What a server says to the creation of ``obj``, defaults filled in."""
         return validate_custom_resource(
             obj, None, self.schema, rules=self.rules, namespaced=self.namespaced, scale=self.scale

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any, Final
 
-from apimachinery.schema.node import Node
+from apimachinery.schema.node import SchemaNode
 
 _WANTED: Final = re.compile(r"cannot unmarshal (\w+) into a field of type (\S+)$")
 _SUPPORTED: Final = re.compile(r'^Unsupported value: "([^"]*)": supported values: (.*)$', re.DOTALL)
@@ -147,11 +147,11 @@ def _nearest(word: str, known: list[str]) -> str:
     return of_lower[near[0]] if near else ""
 
 
-def of_level(path: str, name: str, root: Node) -> str:
+def of_level(path: str, name: str, root: SchemaNode) -> str:
     """Where an unknown field belongs: above it, or below one of its neighbours."""
     parent = path.removesuffix(name).rstrip(".")
     steps = [step for step in re.split(r"[.\[]", parent) if step and not step.endswith("]")]
-    way: list[tuple[str, Node]] = [("", root)]
+    way: list[tuple[str, SchemaNode]] = [("", root)]
     for step in steps:
         inner = _field(way[-1][1], step)
         if inner is None:
@@ -169,14 +169,14 @@ def _belongs(name: str, place: str) -> str:
     return f"{name} belongs {where}: check the indentation"
 
 
-def _field(node: Node, name: str) -> Node | None:
+def _field(node: SchemaNode, name: str) -> SchemaNode | None:
     inner = node.properties.get(name)
-    if inner is None and isinstance(node.additional, Node):
+    if inner is None and isinstance(node.additional, SchemaNode):
         inner = node.additional
     return inner.items if inner is not None and inner.items is not None else inner
 
 
-def _below(node: Node, name: str, depth: int) -> str:
+def _below(node: SchemaNode, name: str, depth: int) -> str:
     """The shortest way down to the only struct that has a field of that name."""
     level = [("", node)]
     for _ in range(depth):

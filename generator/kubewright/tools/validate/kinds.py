@@ -16,7 +16,7 @@ from apimachinery.meta.field_errors import FieldError
 from apimachinery.meta.json import Json
 from apimachinery.meta.strategies import Strategy
 from apimachinery.schema.builtin import BuiltinSchema, compile_builtin
-from apimachinery.schema.node import Node
+from apimachinery.schema.node import SchemaNode
 from kubewright.source.releases import definitions as read_definitions
 from kubewright.tools.validate.unusable import UnusableSchema
 
@@ -48,7 +48,7 @@ class BuiltinKind:
     """A kind of the release: its schema, and what the generated package knows next to it."""
 
     schema: BuiltinSchema
-    inner_schema: Node | None
+    inner_schema: SchemaNode | None
     namespaced: bool | None
     typed_form: Callable[[Json], None] | None
     default: Callable[[Json], None] | None

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from apimachinery.schema.node import Node
+from apimachinery.schema.node import SchemaNode
 from kubewright.location import unescape_pointer
 from kubewright.tools.validate.places import pointer_of
 
@@ -26,19 +26,19 @@ class Misspelling:
     meant: str
 
 
-def meant_by(path: str, value: Any, node: Node) -> tuple[str, str] | None:
+def meant_by(path: str, value: Any, node: SchemaNode) -> tuple[str, str] | None:
     """(written, meant) for the unknown field at ``path`` of ``value``, which ``node`` describes. ``None`` where no
     field is near, or the one that is near is there already."""
     *above, written = [unescape_pointer(step) for step in pointer_of(value, path).split("/")[1:]] or [""]
-    inner: Node | bool | None = node
+    inner: SchemaNode | bool | None = node
     for step in above:
-        if not isinstance(inner, Node):
+        if not isinstance(inner, SchemaNode):
             return None
         value = value[int(step)] if isinstance(value, list) else value[step]
         inner = (
             inner.items if step.isdigit() and inner.items else inner.properties.get(step, inner.additional)
         )
-    if not isinstance(inner, Node) or not isinstance(value, dict) or written not in value:
+    if not isinstance(inner, SchemaNode) or not isinstance(value, dict) or written not in value:
         return None
     free = [name for name in inner.properties if name not in value]
     same = [name for name in free if name.lower() == written.lower()]

@@ -22,7 +22,7 @@ from kubewright.location import Location, escape_pointer
 from kubewright.source.text import positions_of
 from kubewright.tools.inputs.kustomize import Applied, Builder, Kustomization, Patch, PatchRefused
 from kubewright.tools.inputs.projects import LEFT_OUT
-from kubewright.tools.validate.check import Judgement, Options, judge, subject_of
+from kubewright.tools.validate.check import CheckOptions, Judgement, judge, subject_of
 from kubewright.tools.validate.inputs import Chunk
 from kubewright.tools.validate.kinds import Kinds
 
@@ -34,7 +34,7 @@ class BuiltProject:
     """The kustomizations of a project, built: what its patches do, and what its objects become."""
 
     kinds: Kinds
-    options: Options
+    options: CheckOptions
     builder: Builder
     _judge: _Judged = field(init=False)
 
@@ -42,7 +42,9 @@ class BuiltProject:
         self._judge = _Judged(self.kinds, self.options)
 
     @classmethod
-    def of(cls, kustomizations: Mapping[str, Kustomization], kinds: Kinds, options: Options) -> BuiltProject:
+    def of(
+        cls, kustomizations: Mapping[str, Kustomization], kinds: Kinds, options: CheckOptions
+    ) -> BuiltProject:
         """Builds all of them."""
         builder = Builder(kustomizations, lambda obj, patch: apply(obj, patch, kinds))
         builder.build_all()
@@ -100,7 +102,7 @@ def apply(obj: Json, patch: Any, kinds: Kinds) -> Json | None:
 
 
 class _Judged:
-    def __init__(self, kinds: Kinds, options: Options) -> None:
+    def __init__(self, kinds: Kinds, options: CheckOptions) -> None:
         self._kinds = kinds
         self._options = replace(options, ignore_missing_schemas=True)
         self._of_text = cache(self._judge)

@@ -8,7 +8,7 @@ import re
 import signal
 from collections.abc import Callable, Sequence
 
-from kubewright.tools.validate.check import Judgement, Options, judge
+from kubewright.tools.validate.check import CheckOptions, Judgement, judge
 from kubewright.tools.validate.inputs import Chunk
 from kubewright.tools.validate.kinds import Kinds
 
@@ -18,13 +18,13 @@ WORTH_A_PROCESS = 256 * 1024
 
 Progress = Callable[[int], None]
 
-_state: tuple[Kinds, Options] | None = None
+_state: tuple[Kinds, CheckOptions] | None = None
 
 
 def judge_all(
     chunks: Sequence[Chunk],
     kinds: Kinds,
-    options: Options,
+    options: CheckOptions,
     *,
     jobs: int = 0,
     progress: Progress | None = None,
@@ -66,7 +66,7 @@ def _learn(chunks: Sequence[Chunk], kinds: Kinds, wanted: set[str]) -> bool:
 
 
 def _judge(
-    chunks: Sequence[Chunk], kinds: Kinds, options: Options, jobs: int, progress: Progress | None
+    chunks: Sequence[Chunk], kinds: Kinds, options: CheckOptions, jobs: int, progress: Progress | None
 ) -> list[Judgement]:
     size = sum(len(chunk.content) for chunk in chunks)
     workers = min(

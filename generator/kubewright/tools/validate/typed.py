@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apimachinery.schema.decoding import Decoder, go_type, json_kind
-from apimachinery.schema.node import Node
+from apimachinery.schema.node import SchemaNode
 
 _WHOLE = frozenset(
     {
@@ -32,7 +32,7 @@ Steps = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class TypeFault:
+class TypedFault:
     """One value of a wrong type: where, as steps and in words, and what is wrong with it."""
 
     steps: Steps
@@ -40,19 +40,21 @@ class TypeFault:
     message: str
 
 
-def type_faults(node: Node, value: Any, inner_schema: Node | None = None) -> list[TypeFault]:
+def type_faults(node: SchemaNode, value: Any, inner_schema: SchemaNode | None = None) -> list[TypedFault]:
     """Every value within ``value`` that ``node`` (a definition's) cannot hold, in the order of the document."""
     return list(_faults(node, value, (), "", inner_schema))
 
 
-def _faults(node: Node, value: Any, steps: Steps, path: str, inner: Node | None) -> Iterator[TypeFault]:
+def _faults(
+    node: SchemaNode, value: Any, steps: Steps, path: str, inner: SchemaNode | None
+) -> Iterator[TypedFault]:
     if value is None:
         return
     if node.go_type in _WHOLE or node.int_or_string:
         said = Decoder(node, inner).fault(value)
         if said is not None:
-            yield TypeFault(steps, path, said)
-    elif isinstance(node.additional, Node):
+            yield TypedFault(steps, path, said)
+    elif isinstance(node.additional, SchemaNode):
         if not isinstance(value, dict):
             yield _mismatch(node, value, steps, path)
             return
@@ -75,14 +77,14 @@ def _faults(node: Node, value: Any, steps: Steps, path: str, inner: Node | None)
     elif node.types:
         said = Decoder(node).fault(value)
         if said is not None:
-            yield TypeFault(steps, path, said if said.startswith("illegal") else _words(node, value))
+            yield TypedFault(steps, path, said if said.startswith("illegal") else _words(node, value))
 
 
-def _mismatch(node: Node, value: Any, steps: Steps, path: str) -> TypeFault:
-    return TypeFault(steps, path, _words(node, value))
+def _mismatch(node: SchemaNode, value: Any, steps: Steps, path: str) -> TypedFault:
+    return TypedFault(steps, path, _words(node, value))
 
 
-def _words(node: Node, value: Any) -> str:
+def _words(node: SchemaNode, value: Any) -> str:
     kind = json_kind(value)
     wanted = go_type(node)
     if kind == "number" and node.types == ("integer",):

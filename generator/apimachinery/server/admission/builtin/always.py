@@ -10,7 +10,7 @@ class AlwaysAdmit(Plugin):
     """Admits everything."""
 
 
-class AlwaysDeny(Plugin):
+class AlwaysDenyPlugin(Plugin):
     """Refuses every write but the server's own."""
 
     def admit(self, operation: Operation) -> None:

@@ -60,7 +60,7 @@ class Standard:
 
 
 @dataclass(slots=True)
-class Policy:
+class PodPolicy:
     """What a namespace's labels say, and which of them mean nothing."""
 
     enforce: Standard = field(default_factory=Standard)
@@ -74,14 +74,14 @@ class Policy:
         return self.enforce.level == self.audit.level == self.warn.level == "privileged"
 
 
-OPEN = Policy()
+OPEN = PodPolicy()
 
 
-def policy_of(labels: Mapping[str, str]) -> Policy:
+def policy_of(labels: Mapping[str, str]) -> PodPolicy:
     """The policy of a namespace. A level to enforce that is none counts as the strictest, the others as the weakest."""
     if not any(key.startswith(LABEL) for key in labels):
         return OPEN
-    policy = Policy()
+    policy = PodPolicy()
     known: set[str] = set()
     for mode in MODES:
         level, version = "privileged", "latest"
@@ -148,11 +148,11 @@ class PodSecurity(Plugin):
         if isinstance(template, dict):
             self._evaluate(operation, policy, template, enforced=False)
 
-    def _policy(self, namespace: str) -> Policy:
+    def _policy(self, namespace: str) -> PodPolicy:
         found = self._namespaces.get(namespace)
         return OPEN if found is None else policy_of(found["metadata"].get("labels") or {})
 
-    def _evaluate(self, operation: Operation, policy: Policy, pod: Json, *, enforced: bool) -> None:
+    def _evaluate(self, operation: Operation, policy: PodPolicy, pod: Json, *, enforced: bool) -> None:
         served = operation.target.served
         if enforced:
             operation.annotate("pod-security.kubernetes.io/enforce-policy", str(policy.enforce))

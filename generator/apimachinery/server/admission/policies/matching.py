@@ -55,7 +55,7 @@ class Asked:
         )
 
 
-class Rules:
+class MatchRules:
     """``resourceRules``: which operations on which resources."""
 
     def __init__(self, rules: Iterable[Mapping[str, Any]]) -> None:
@@ -112,13 +112,13 @@ def is_exempt(operation: Operation) -> bool:
     return served.group == _POLICY_GROUP and served.plural in _POLICY_RESOURCES
 
 
-class Constraints:
+class MatchConstraints:
     """``matchConstraints`` of a policy, ``matchResources`` of a binding: compiled once."""
 
     def __init__(self, stated: Mapping[str, Any]) -> None:
-        self.rules = Rules(stated.get("resourceRules") or ())
+        self.rules = MatchRules(stated.get("resourceRules") or ())
         self.has_rules = bool(stated.get("resourceRules"))
-        self._excluded = Rules(stated.get("excludeResourceRules") or ())
+        self._excluded = MatchRules(stated.get("excludeResourceRules") or ())
         self._equivalent = stated.get("matchPolicy") != "Exact"
         self._namespaces = _selector(stated.get("namespaceSelector"))
         self._objects = _selector(stated.get("objectSelector"))

@@ -32,10 +32,10 @@ from apimachinery.server.admission.policies.patching import (
     take,
 )
 from apimachinery.server.admission.policies.policies import (
-    Binding,
     Match,
     Policies,
     Policy,
+    PolicyBinding,
     PolicyFailure,
     conditions_hold,
     denied,
@@ -76,7 +76,7 @@ class MutatingPolicies(Plugin):
     def _failures(
         self,
         policy: Policy,
-        binding: Binding,
+        binding: PolicyBinding,
         served: Served,
         operation: Operation,
         memory: Reinvocation,
@@ -118,7 +118,7 @@ class MutatingPolicies(Plugin):
             take(operation, changed, start)
 
 
-def _denial(policy: Policy, binding: Binding, failure: PolicyFailure, operation: Operation) -> ApiError:
+def _denial(policy: Policy, binding: PolicyBinding, failure: PolicyFailure, operation: Operation) -> ApiError:
     text = f"policy '{policy.name}' with binding '{binding.name}' denied request: {failure}"
     reason = "Forbidden" if str(failure).startswith("failed to configure") else "Invalid"
     return denied(operation, text, 403, reason, names_object=False)

@@ -27,7 +27,7 @@ from apimachinery.meta.errors import ApiError, Cause, forbidden
 from apimachinery.meta.field_errors import aggregate
 from apimachinery.meta.selectors import selector_of
 from apimachinery.server.admission.interface import Operation
-from apimachinery.server.admission.policies.matching import Constraints, NamespaceLabels, is_exempt
+from apimachinery.server.admission.policies.matching import MatchConstraints, NamespaceLabels, is_exempt
 from apimachinery.server.admission.policies.request_values import request_values, shown_namespace
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
@@ -38,12 +38,12 @@ GROUP = "admissionregistration.k8s.io"
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class PolicyBinding:
     """A binding: ``resources`` narrows the policy's own constraints."""
 
     name: str
     spec: Json
-    resources: Constraints | None
+    resources: MatchConstraints | None
 
 
 class Policy:
@@ -53,7 +53,7 @@ class Policy:
         self.name = name
         self.spec = spec
         self.ignores_failures = spec.get("failurePolicy") == "Ignore"
-        self.constraints = Constraints(spec.get("matchConstraints") or {})
+        self.constraints = MatchConstraints(spec.get("matchConstraints") or {})
         self.param_kind: Json | None = spec.get("paramKind")
         self.compiler = Compiler(has_params=self.param_kind is not None, mutates=mutates)
         self.conditions: list[Expression] = []
@@ -75,7 +75,7 @@ class Match:
     """A policy and a binding that are about an operation, with one parameter; ``served`` is the version matched."""
 
     policy: Policy
-    binding: Binding
+    binding: PolicyBinding
     served: Served
     params: Json | None
 
@@ -96,10 +96,10 @@ class Policies:
         self._access = access
         self.namespaces = NamespaceLabels(cache)
         self._compiled: dict[str, tuple[int, Policy]] = {}
-        self._bound: list[tuple[Policy, list[Binding]]] = []
+        self._bound: list[tuple[Policy, list[PolicyBinding]]] = []
         self._stale = True
         # Of each resource, verb and subresource that was asked for: the policies that may be about it.
-        self._candidates: dict[Hashable, list[tuple[Policy, list[Binding]]]] = {}
+        self._candidates: dict[Hashable, list[tuple[Policy, list[PolicyBinding]]]] = {}
         self._candidates_of = catalog.generation
         for prefix in self._prefixes:
             cache.resource(prefix).listen(prefix, self._changed)
@@ -107,7 +107,7 @@ class Policies:
     def _changed(self, event: Event) -> None:
         self._stale = True
 
-    def in_force(self) -> list[tuple[Policy, list[Binding]]]:
+    def in_force(self) -> list[tuple[Policy, list[PolicyBinding]]]:
         """All bound policies with their bindings, by name."""
         if self._stale:
             self._bound = self._read()
@@ -115,17 +115,19 @@ class Policies:
             self._stale = False
         return self._bound
 
-    def _read(self) -> list[tuple[Policy, list[Binding]]]:
+    def _read(self) -> list[tuple[Policy, list[PolicyBinding]]]:
         policies = self._catalog.find(GROUP, "v1", self._plural)
         bindings = self._catalog.find(GROUP, "v1", self._plural.removesuffix("policies") + "policybindings")
         if policies is None or bindings is None:
             return []
-        by_policy: dict[str, list[Binding]] = {}
+        by_policy: dict[str, list[PolicyBinding]] = {}
         for record in self._cache.resource(bindings.prefix).snapshot(bindings.prefix).records:
             obj = bindings.read(record)
             spec = obj.get("spec") or {}
             narrowed = spec.get("matchResources")
-            binding = Binding(obj["metadata"]["name"], spec, Constraints(narrowed) if narrowed else None)
+            binding = PolicyBinding(
+                obj["metadata"]["name"], spec, MatchConstraints(narrowed) if narrowed else None
+            )
             by_policy.setdefault(spec.get("policyName") or "", []).append(binding)
         compiled: dict[str, tuple[int, Policy]] = {}
         for record in self._cache.resource(policies.prefix).snapshot(policies.prefix).records:
@@ -140,7 +142,7 @@ class Policies:
         self._compiled = compiled
         return [(policy, by_policy[name]) for name, (_, policy) in sorted(compiled.items())]
 
-    def about(self, operation: Operation) -> Iterator[tuple[Policy, Binding, Served]]:
+    def about(self, operation: Operation) -> Iterator[tuple[Policy, PolicyBinding, Served]]:
         """The policies and bindings that are about an operation."""
         if operation.target.user is None or is_exempt(operation):
             return
@@ -157,7 +159,7 @@ class Policies:
                         continue
                 yield policy, binding, served
 
-    def _may_be_about(self, operation: Operation) -> list[tuple[Policy, list[Binding]]]:
+    def _may_be_about(self, operation: Operation) -> list[tuple[Policy, list[PolicyBinding]]]:
         policies = self.in_force()
         if self._candidates_of != self._catalog.generation:
             self._candidates.clear()
@@ -178,7 +180,7 @@ class Policies:
         prefix = operation.target.served.prefix
         return (served for served in self._catalog if served.prefix == prefix)
 
-    def params(self, policy: Policy, binding: Binding, operation: Operation) -> list[Json | None]:
+    def params(self, policy: Policy, binding: PolicyBinding, operation: Operation) -> list[Json | None]:
         """The parameters to evaluate a policy with, one after another. Raises PolicyFailure."""
         kind = policy.param_kind
         if kind is None:

@@ -23,10 +23,10 @@ from apimachinery.kinds.admissionregistration.policy_expressions import (
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.policies.policies import (
-    Binding,
     Match,
     Policies,
     Policy,
+    PolicyBinding,
     PolicyFailure,
     conditions_hold,
     denied,
@@ -101,7 +101,7 @@ class ValidatingPolicies(Plugin):
     def _act(
         self,
         policy: Policy,
-        binding: Binding,
+        binding: PolicyBinding,
         failure: _Failure,
         operation: Operation,
         denials: list[ApiError],
@@ -134,7 +134,7 @@ class ValidatingPolicies(Plugin):
     def _failures(
         self,
         policy: Policy,
-        binding: Binding,
+        binding: PolicyBinding,
         served: Served,
         operation: Operation,
         annotations: dict[str, list[str]],

@@ -19,10 +19,10 @@ from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.policies.patching import patch_fault, take
 from apimachinery.server.admission.policies.request_values import at_version
 from apimachinery.server.admission.reinvocation import Reinvocation
-from apimachinery.server.admission.webhooks.reviews import Verdict
+from apimachinery.server.admission.webhooks.reviews import ReviewVerdict
 from apimachinery.server.admission.webhooks.webhook_configurations import (
-    Call,
-    Webhooks,
+    ConfiguredWebhooks,
+    WebhookCall,
     failed,
     rejected,
 )
@@ -35,7 +35,7 @@ _PLUGIN = "MutatingAdmissionWebhook"
 class MutatingWebhooks(Plugin):
     """Asks the mutating webhooks in force."""
 
-    def __init__(self, webhooks: Webhooks) -> None:
+    def __init__(self, webhooks: ConfiguredWebhooks) -> None:
         self._webhooks = webhooks
 
     def admit(self, operation: Operation) -> Waiting:
@@ -61,7 +61,7 @@ class MutatingWebhooks(Plugin):
             memory.called(hook.key, changed=changed, willing=hook.is_reinvoked)
         memory.leave()
 
-    def _mutate(self, call: Call, operation: Operation) -> Asking[bool]:
+    def _mutate(self, call: WebhookCall, operation: Operation) -> Asking[bool]:
         """Asks the webhook; whether it changed the object. Raises ApiError, WebhookFailed."""
         verdict = yield from self._webhooks.ask(call, operation)
         if not verdict.allowed:
@@ -73,7 +73,7 @@ class MutatingWebhooks(Plugin):
         return _changed(call, verdict, operation)
 
 
-def _changed(call: Call, verdict: Verdict, operation: Operation) -> bool:
+def _changed(call: WebhookCall, verdict: ReviewVerdict, operation: Operation) -> bool:
     """Applies a patch to the object."""
     operations = _operations(verdict)
     if not operations:
@@ -97,7 +97,7 @@ def _changed(call: Call, verdict: Verdict, operation: Operation) -> bool:
     return True
 
 
-def _operations(verdict: Verdict) -> Any:
+def _operations(verdict: ReviewVerdict) -> Any:
     """The operations of a patch. Raises WebhookFailed."""
     if verdict.patch_type != "JSONPatch":
         raise WebhookFailed(f'unsupported patch type "{verdict.patch_type}"')

@@ -23,7 +23,7 @@ VERSIONS = ("v1", "v1beta1")
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ReviewVerdict:
     """A webhook's answer; ``patch`` is JSON text, empty where it has none."""
 
     allowed: bool
@@ -53,7 +53,7 @@ def review_of(operation: Operation, served: Served, version: str) -> Json:
     return {"kind": "AdmissionReview", "apiVersion": f"{GROUP}/{version}", "request": request}
 
 
-def verdict_of(review: Json, answer: Json, *, mutating: bool) -> Verdict:
+def verdict_of(review: Json, answer: Json, *, mutating: bool) -> ReviewVerdict:
     """What an answer to a review means. Raises WebhookFailed."""
     response = _decoded(answer.get("response"))
     if response is None:
@@ -66,7 +66,7 @@ def verdict_of(review: Json, answer: Json, *, mutating: bool) -> Verdict:
         _check_patch(patch, patch_type, mutating=mutating)
     elif patch:
         patch_type = "JSONPatch"
-    return Verdict(
+    return ReviewVerdict(
         bool(response.get("allowed")),
         patch if mutating else b"",
         patch_type or "",

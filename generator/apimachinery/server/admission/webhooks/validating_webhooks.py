@@ -5,8 +5,8 @@ from __future__ import annotations
 from apimachinery.http.steps import Asking, AtOnce, Waiting
 from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.webhooks.webhook_configurations import (
-    Call,
-    Webhooks,
+    ConfiguredWebhooks,
+    WebhookCall,
     failed,
     rejected,
 )
@@ -16,7 +16,7 @@ from apimachinery.server.network.webhook_calls import WebhookFailed
 class ValidatingWebhooks(Plugin):
     """Asks the validating webhooks in force."""
 
-    def __init__(self, webhooks: Webhooks) -> None:
+    def __init__(self, webhooks: ConfiguredWebhooks) -> None:
         self._webhooks = webhooks
 
     def validate(self, operation: Operation) -> Waiting:
@@ -31,10 +31,10 @@ class ValidatingWebhooks(Plugin):
         ]
         return self._ask(calls, operation) if calls else None
 
-    def _ask(self, calls: list[tuple[int, Call]], operation: Operation) -> Asking[None]:
+    def _ask(self, calls: list[tuple[int, WebhookCall]], operation: Operation) -> Asking[None]:
         yield AtOnce([self._judge(number, call, operation) for number, call in calls])
 
-    def _judge(self, number: int, call: Call, operation: Operation) -> Asking[None]:
+    def _judge(self, number: int, call: WebhookCall, operation: Operation) -> Asking[None]:
         """Asks one webhook. Raises ApiError where it refuses."""
         hook = call.hook
         try:

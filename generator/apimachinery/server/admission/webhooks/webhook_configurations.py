@@ -28,18 +28,18 @@ from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError, bad_request, forbidden, internal
 from apimachinery.meta.field_errors import aggregate
 from apimachinery.server.admission.interface import Operation
-from apimachinery.server.admission.policies.matching import Constraints, NamespaceLabels, is_exempt
+from apimachinery.server.admission.policies.matching import MatchConstraints, NamespaceLabels, is_exempt
 from apimachinery.server.admission.policies.policies import GROUP
 from apimachinery.server.admission.policies.request_values import request_values
 from apimachinery.server.admission.webhooks.reviews import (
     VERSIONS,
-    Verdict,
+    ReviewVerdict,
     review_of,
     verdict_of,
 )
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.network.webhook_calls import Answer, WebhookCalls, WebhookFailed, read_review
+from apimachinery.server.network.webhook_calls import WebhookAnswer, WebhookCalls, WebhookFailed, read_review
 from apimachinery.storage.interface import Event
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import encode
@@ -62,7 +62,7 @@ class Hook:
         self.is_reinvoked = stated.get("reinvocationPolicy") == "IfNeeded"
         offered = stated.get("admissionReviewVersions") or ()
         self.version = next((version for version in offered if version in VERSIONS), "")
-        self.constraints = Constraints({**stated, "resourceRules": stated.get("rules") or ()})
+        self.constraints = MatchConstraints({**stated, "resourceRules": stated.get("rules") or ()})
         self.conditions: list[Expression] = []
         self.fault = ""
         compiler = Compiler(has_params=False)
@@ -74,14 +74,14 @@ class Hook:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class WebhookCall:
     """A webhook that is about an operation; ``served`` is the version that its rule matched."""
 
     hook: Hook
     served: Served
 
 
-class Webhooks:
+class ConfiguredWebhooks:
     """The webhooks of one kind that are in force. ``kind`` is ``validating`` or ``mutating``."""
 
     def __init__(
@@ -132,7 +132,7 @@ class Webhooks:
         """Whether any webhook may be about an operation."""
         return bool(self.in_force()) and operation.target.user is not None and not is_exempt(operation)
 
-    def call(self, hook: Hook, operation: Operation) -> Call | None:
+    def call(self, hook: Hook, operation: Operation) -> WebhookCall | None:
         """Whether a webhook is about an operation as it is now, and at which version. Raises ApiError 403."""
         if not hook.constraints.has_rules:
             return None
@@ -141,7 +141,7 @@ class Webhooks:
         served = hook.constraints.match(operation, self._namespaces.of, versions)
         if served is None or not self._conditions_hold(hook, served, operation):
             return None
-        return Call(hook, served)
+        return WebhookCall(hook, served)
 
     def _conditions_hold(self, hook: Hook, served: Served, operation: Operation) -> bool:
         """Raises ApiError 403."""
@@ -168,7 +168,7 @@ class Webhooks:
             raise forbidden(own.plural, own.group, operation.name, text)
         return not failed
 
-    def ask(self, call: Call, operation: Operation) -> Asking[Verdict]:
+    def ask(self, call: WebhookCall, operation: Operation) -> Asking[ReviewVerdict]:
         """Asks a webhook; its answer, its warnings and annotations taken. Raises ApiError 400, WebhookFailed."""
         hook = call.hook
         if operation.dry_run and hook.stated.get("sideEffects") not in ("None", "NoneOnDryRun"):
@@ -176,13 +176,13 @@ class Webhooks:
         review = review_of(operation, call.served, hook.version)
         body = encode(review)
 
-        async def read(answer: Answer) -> Verdict:
+        async def read(answer: WebhookAnswer) -> ReviewVerdict:
             # Within the call, which holds a place among those that read large answers.
             return await compute(len(answer.content), self._verdict, call, review, answer, operation)
 
         began, code = perf_counter(), 0
         try:
-            verdict: Verdict = yield Wait(
+            verdict: ReviewVerdict = yield Wait(
                 partial(self._calls.post, hook.stated["clientConfig"], body, hook.seconds, AGENT, read)
             )
             code = 200 if verdict.allowed else rejected(hook, verdict).code
@@ -191,7 +191,9 @@ class Webhooks:
             self._calls.observe(hook.name, operation.verb, kind, code, perf_counter() - began)
         return verdict
 
-    def _verdict(self, call: Call, review: Json, answer: Answer, operation: Operation) -> Verdict:
+    def _verdict(
+        self, call: WebhookCall, review: Json, answer: WebhookAnswer, operation: Operation
+    ) -> ReviewVerdict:
         """The verdict of an answer; what it says besides is noted. Raises WebhookFailed."""
         verdict = verdict_of(review, read_review(answer, review), mutating=self._mutates)
         for key, value in verdict.annotations.items():
@@ -220,7 +222,7 @@ class _Rejected(ApiError):
         return self._status
 
 
-def rejected(hook: Hook, verdict: Verdict) -> ApiError:
+def rejected(hook: Hook, verdict: ReviewVerdict) -> ApiError:
     """The refusal of a webhook, at least 400."""
     given = verdict.status or {}
     text = f'admission webhook "{hook.name}" denied the request'

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from apimachinery.http.messages import Request, StreamResponse, UpgradeResponse
 from apimachinery.meta.errors import internal
 from apimachinery.metrics import Count, Metrics
-from apimachinery.server.operate.audit.policy import Level, Policy
+from apimachinery.server.operate.audit.policy import AuditLevel, AuditPolicy
 from apimachinery.server.operate.audit.trail import NOBODY, Answer, AuditedRequest, attributes_for
 
 Decode = Callable[[str, bytes], Any]
@@ -46,7 +46,7 @@ class Audit:
 
     def __init__(
         self,
-        policy: Policy,
+        policy: AuditPolicy,
         backends: Sequence[AuditBackend],
         metrics: Metrics,
         decode: Decode = lambda media_type, body: None,
@@ -61,7 +61,9 @@ class Audit:
         )
         self._counts = {
             level: self._levels.at(name)
-            for level, name in zip(Level, ("None", "Metadata", "Request", "RequestResponse"), strict=True)
+            for level, name in zip(
+                AuditLevel, ("None", "Metadata", "Request", "RequestResponse"), strict=True
+            )
         }
 
     def received(self, request: Request, audit_id: str) -> None:
@@ -70,7 +72,7 @@ class Audit:
         attributes = attributes_for(request)
         kept = self.policy.kept(request.user or NOBODY, attributes)
         self._counts[kept.level].value += 1
-        if kept.level is Level.NONE:
+        if kept.level is AuditLevel.NONE:
             return
         trail = AuditedRequest(request, audit_id, kept, self._write, attributes, self._decode)
         request.trail = trail
@@ -120,7 +122,7 @@ class Audit:
         for backend in self.backends:
             backend.write(event)
 
-    def take(self, policy: Policy) -> None:
+    def take(self, policy: AuditPolicy) -> None:
         """Keeps by another policy from now on; requests under way are kept as they were begun."""
         self.policy = policy
 

@@ -137,7 +137,7 @@ class Batches:
             self._lost.value += len(self._waiting)
 
 
-class Webhook:
+class AuditWebhook:
     """Sends batches to an endpoint as EventLists, again after a growing while where it fails."""
 
     def __init__(self, endpoint: Endpoint, post: Post, *, backoff: float = 10.0) -> None:

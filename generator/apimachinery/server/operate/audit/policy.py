@@ -22,7 +22,7 @@ VERSIONS = ("audit.k8s.io/v1",)
 STAGES = ("RequestReceived", "ResponseStarted", "ResponseComplete", "Panic")
 
 
-class Level(IntEnum):
+class AuditLevel(IntEnum):
     """How much is kept."""
 
     NONE = 0
@@ -32,10 +32,10 @@ class Level(IntEnum):
 
 
 LEVELS = {
-    "None": Level.NONE,
-    "Metadata": Level.METADATA,
-    "Request": Level.REQUEST,
-    "RequestResponse": Level.REQUEST_RESPONSE,
+    "None": AuditLevel.NONE,
+    "Metadata": AuditLevel.METADATA,
+    "Request": AuditLevel.REQUEST,
+    "RequestResponse": AuditLevel.REQUEST_RESPONSE,
 }
 NAMES = {level: name for name, level in LEVELS.items()}
 
@@ -45,7 +45,7 @@ class PolicyError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Resources:
+class AuditResources:
     """Resources of one group: ``pods``, ``pods/log``, ``pods/*``, ``*/scale``, ``*``; of all where there are none."""
 
     group: str
@@ -76,14 +76,14 @@ class Resources:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class AuditRule:
     """One rule. What is empty matches everything of its sort."""
 
-    level: Level
+    level: AuditLevel
     users: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
     verbs: frozenset[str] = frozenset()
-    resources: tuple[Resources, ...] = ()
+    resources: tuple[AuditResources, ...] = ()
     namespaces: frozenset[str] = frozenset()
     paths: tuple[str, ...] = ()
     omitted_stages: frozenset[str] = frozenset()
@@ -119,19 +119,19 @@ def _path_matches(pattern: str, path: str) -> bool:
 class Kept:
     """What is kept of a request."""
 
-    level: Level
+    level: AuditLevel
     omitted_stages: frozenset[str] = frozenset()
     omit_managed_fields: bool = False
 
 
-NOTHING = Kept(Level.NONE)
+NOTHING = Kept(AuditLevel.NONE)
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class AuditPolicy:
     """The rules of a file, in order. The file's ``omitStages`` and ``omitManagedFields`` are in each of them."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[AuditRule, ...]
 
     def kept(self, user: User, attributes: Attributes) -> Kept:
         """What is kept of a request that ``user`` makes."""
@@ -143,7 +143,7 @@ class Policy:
     def exposures(self) -> Iterable[str]:
         """Rules that keep contents of Secrets or tokens, as texts for the operator."""
         for number, rule in enumerate(self.rules):
-            if rule.level < Level.REQUEST or rule.paths:
+            if rule.level < AuditLevel.REQUEST or rule.paths:
                 continue
             for group, resource, subresource in (
                 ("", "secrets", ""),
@@ -159,12 +159,12 @@ class Policy:
                     yield f"rules[{number}] keeps the content of {shown}"
 
 
-def _about(rule: Rule, attributes: Attributes) -> bool:
+def _about(rule: AuditRule, attributes: Attributes) -> bool:
     """Whether a rule is about a resource, whoever asks, wherever."""
     if rule.paths:
         return False
     return not rule.resources or any(
-        Resources(entry.group, entry.resources).match(attributes) for entry in rule.resources
+        AuditResources(entry.group, entry.resources).match(attributes) for entry in rule.resources
     )
 
 
@@ -176,13 +176,13 @@ _RULE = frozenset({"level", "users", "userGroups", "verbs", "resources", "namesp
 _RESOURCES = frozenset({"group", "resources", "resourceNames"})
 
 
-def read_policy(path: Path) -> Policy:
+def read_policy(path: Path) -> AuditPolicy:
     """The policy of a file. Raises PolicyError with every fault, OSError."""
     text = path.read_text(encoding="utf-8")
     return parse_policy(text, str(path))
 
 
-def parse_policy(text: str, name: str) -> Policy:
+def parse_policy(text: str, name: str) -> AuditPolicy:
     """The policy of a text in YAML or JSON; ``name`` is that of its file. Raises PolicyError."""
     try:
         node = yaml.compose(text, Loader=yaml.CSafeLoader)
@@ -205,10 +205,10 @@ class _Reader:
         self._name, self._node = name, node
         self.faults: list[str] = []
 
-    def policy(self, value: Any) -> Policy:
+    def policy(self, value: Any) -> AuditPolicy:
         if not isinstance(value, dict):
             self._fault((), "an audit policy is an object with apiVersion, kind and rules")
-            return Policy(())
+            return AuditPolicy(())
         if value.get("kind") != "Policy" or value.get("apiVersion") not in VERSIONS:
             self._fault(
                 ("kind",),
@@ -223,12 +223,14 @@ class _Reader:
             )
         stages = self._stages((), value)
         omit = self._flag((), value, "omitManagedFields") or False
-        return Policy(tuple(self._rule(("rules", i), rule, stages, omit) for i, rule in enumerate(rules)))
+        return AuditPolicy(
+            tuple(self._rule(("rules", i), rule, stages, omit) for i, rule in enumerate(rules))
+        )
 
-    def _rule(self, at: tuple[Any, ...], rule: Any, stages: frozenset[str], omit: bool) -> Rule:
+    def _rule(self, at: tuple[Any, ...], rule: Any, stages: frozenset[str], omit: bool) -> AuditRule:
         if not isinstance(rule, dict):
             self._fault(at, "a rule is an object with a level")
-            return Rule(Level.NONE)
+            return AuditRule(AuditLevel.NONE)
         self._known(at, rule, _RULE)
         level = rule.get("level")
         if level not in LEVELS:
@@ -245,8 +247,8 @@ class _Reader:
         namespaces = frozenset(self._texts(at, rule, "namespaces"))
         if paths and (resources or namespaces):
             self._fault((*at, "nonResourceURLs"), "a rule is about paths or about resources, not both")
-        return Rule(
-            LEVELS.get(level, Level.NONE) if isinstance(level, str) else Level.NONE,
+        return AuditRule(
+            LEVELS.get(level, AuditLevel.NONE) if isinstance(level, str) else AuditLevel.NONE,
             frozenset(self._texts(at, rule, "users")),
             frozenset(self._texts(at, rule, "userGroups")),
             frozenset(self._texts(at, rule, "verbs")),
@@ -257,10 +259,10 @@ class _Reader:
             omit if own is None else own,
         )
 
-    def _resources(self, at: tuple[Any, ...], entry: Any) -> Resources:
+    def _resources(self, at: tuple[Any, ...], entry: Any) -> AuditResources:
         if not isinstance(entry, dict):
             self._fault(at, "an entry of resources is an object with a group")
-            return Resources("")
+            return AuditResources("")
         self._known(at, entry, _RESOURCES)
         group = entry.get("group") or ""
         if not isinstance(group, str) or "/" in group:
@@ -270,7 +272,7 @@ class _Reader:
         names = frozenset(self._texts(at, entry, "resourceNames"))
         if names and not resources:
             self._fault((*at, "resourceNames"), "names are of resources: say which")
-        return Resources(group, resources, names)
+        return AuditResources(group, resources, names)
 
     def _stages(self, at: tuple[Any, ...], value: dict[str, Any]) -> frozenset[str]:
         stages = self._texts(at, value, "omitStages")

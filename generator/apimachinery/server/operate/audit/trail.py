@@ -20,7 +20,7 @@ from apimachinery.http.messages import (
     UpgradeResponse,
     User,
 )
-from apimachinery.server.operate.audit.policy import NAMES, NOTHING, Kept, Level
+from apimachinery.server.operate.audit.policy import NAMES, NOTHING, AuditLevel, Kept
 from apimachinery.wire.json import encode
 
 Answer = Response | StreamResponse | UpgradeResponse
@@ -47,7 +47,7 @@ class AuditedRequest:
     ) -> None:
         self.kept = kept
         self.audit_id = audit_id
-        self.wants_objects = kept.level >= Level.REQUEST
+        self.wants_objects = kept.level >= AuditLevel.REQUEST
         self.constraint = ""
         self._request = request
         self._sink = sink
@@ -166,9 +166,9 @@ class AuditedRequest:
             status["metadata"] = status.get("metadata") or {}
             status["code"] = answer.status
         parts = [b',"responseStatus":', encode(status)]
-        if self._object and self.kept.level >= Level.REQUEST:
+        if self._object and self.kept.level >= AuditLevel.REQUEST:
             parts += (b',"requestObject":', self._cleaned(self._object))
-        if data and self.kept.level >= Level.REQUEST_RESPONSE:
+        if data and self.kept.level >= AuditLevel.REQUEST_RESPONSE:
             parts += (b',"responseObject":', self._cleaned(data))
         return parts
 
@@ -176,7 +176,7 @@ class AuditedRequest:
         """The body as JSON, and what it says where it is a failure."""
         body = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
         small = answer.status >= 400 or b'"kind":"Status"' in body[:100]
-        wanted = self.kept.level >= Level.REQUEST_RESPONSE
+        wanted = self.kept.level >= AuditLevel.REQUEST_RESPONSE
         if not body or not (small or wanted):
             return b"", None
         kind = answer.content_type.partition(";")[0]

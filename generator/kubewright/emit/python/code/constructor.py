@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import MISSING, fields
 from typing import Any
 
-from kubewright.emit.code.render import Call
+from kubewright.emit.code.render import CallText
 from kubewright.ir.api import PrinterColumn, Subresource
 
 UNSAID = frozenset({"location", "manifest", "stored"})
@@ -13,7 +13,7 @@ UNSAID = frozenset({"location", "manifest", "stored"})
 _CALLS: dict[type, str] = {Subresource: "Subresource", PrinterColumn: "PrinterColumn"}
 
 
-def call(name: str, node: Any, documentation: bool) -> Call:
+def call(name: str, node: Any, documentation: bool) -> CallText:
     """The constructor call of ``node``; what equals the default is left out, and what no server asks: places, prose,
     the rest of the manifest."""
     arguments: list[tuple[str, Any]] = []
@@ -29,4 +29,4 @@ def call(name: str, node: Any, documentation: bool) -> Call:
                 for part in value
             )
         arguments.append((item.name, value))
-    return Call(name, tuple(arguments))
+    return CallText(name, tuple(arguments))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubewright.emit.code.render import literal
-from kubewright.emit.python.code.rule_code import Body, Scope, equals
+from kubewright.emit.python.code.rule_code import FunctionBody, Scope, equals
 from kubewright.ir.paths import Items, Key, Step
 from kubewright.ir.rules import DefaultRule
 from kubewright.ir.types import ABSENT
 
 
-def write_rule(body: Body, scope: Scope, rule: DefaultRule) -> None:
+def write_rule(body: FunctionBody, scope: Scope, rule: DefaultRule) -> None:
     """Adds the code of one default rule."""
     steps = rule.target.steps
     last = steps[-1] if steps else None

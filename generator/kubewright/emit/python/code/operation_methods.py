@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kubewright.emit.code import names
 from kubewright.emit.code.layout import ModulePlan, Outside
-from kubewright.emit.code.render import Call, Raw, docstring, expression, statement, string_literal
+from kubewright.emit.code.render import CallText, Raw, docstring, expression, statement, string_literal
 from kubewright.emit.python.code.annotations import annotation
 from kubewright.emit.python.code.operation_names import (
     Arguments,
@@ -23,7 +23,7 @@ _LONG = 76
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class OperationMethod:
     """One method as text: the lines of its arguments, what it gives, and what it passes on."""
 
     name: str
@@ -45,7 +45,7 @@ class Methods:
     aliases: list[str] = field(default_factory=list)
     used: set[str] = field(default_factory=lambda: {"_client"})
 
-    def method(self, operation: Operation) -> Method:
+    def method(self, operation: Operation) -> OperationMethod:
         """The method of one operation; ``constants`` and ``aliases`` get what it refers to."""
         name = method_name(operation, self.used)
         arguments = argument_names(operation)
@@ -53,7 +53,7 @@ class Methods:
         constant = f"_{name.strip('_').upper()}"
         self.constants.append(self._constant(operation, constant, answer))
         lines, passed = self._arguments(operation, name, arguments)
-        return Method(
+        return OperationMethod(
             name=name,
             constant=constant,
             arguments=lines,
@@ -154,7 +154,7 @@ class Methods:
         if operation.server:
             said.append(("server", operation.server))
         head = f"{constant}: Operation[{answer}] = "
-        return head + expression(Call("Operation", tuple(said)), taken=len(head))
+        return head + expression(CallText("Operation", tuple(said)), taken=len(head))
 
     def _doc(self, operation: Operation, arguments: Arguments) -> str:
         text = operation.doc if self.documented else ""
@@ -174,7 +174,7 @@ class Methods:
         return "\n\n".join(parts)
 
 
-def _parameter(parameter: Parameter) -> Call:
+def _parameter(parameter: Parameter) -> CallText:
     said: list[tuple[str, object]] = [("", parameter.name), ("", parameter.place)]
     if parameter.style:
         said.append(("style", parameter.style))
@@ -182,12 +182,12 @@ def _parameter(parameter: Parameter) -> Call:
         said.append(("explode", True))
     if parameter.media_type:
         said.append(("media_type", parameter.media_type))
-    return Call("Parameter", tuple(said))
+    return CallText("Parameter", tuple(said))
 
 
-def _body_of(content: Content) -> Call:
+def _body_of(content: Content) -> CallText:
     styles: list[tuple[str, object]] = [("styles", dict(content.styles))] if content.styles else []
-    return Call("Body", (("", content.media_type), *styles))
+    return CallText("Body", (("", content.media_type), *styles))
 
 
 def _alternatives(operation: Operation) -> str:

@@ -18,7 +18,7 @@ _RUNTIME = frozenset({"Operation", "Parameter", "Body", "Left", "Any", "Literal"
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class OperationGroup:
     """The operations of one tag: their module, their class, and the attribute of the client."""
 
     tag: str
@@ -28,7 +28,7 @@ class Group:
     operations: list[Operation] = field(default_factory=list)
 
 
-def groups_of(interface: Interface) -> list[Group]:
+def groups_of(interface: Interface) -> list[OperationGroup]:
     """The operations by tag, tags by name."""
     tags = sorted({operation.tag for operation in interface.operations})
     modules, attributes, classes = set[str](), set(CLIENT_NAMES), {"AsyncClient", "Client", *_RUNTIME}
@@ -39,7 +39,7 @@ def groups_of(interface: Interface) -> list[Group]:
         while class_name in classes or f"Async{class_name}" in classes:
             class_name += "Operations" if not class_name.endswith("Operations") else "2"
         classes |= {class_name, f"Async{class_name}"}
-        groups[tag] = Group(tag, free_name(word, modules), class_name, free_name(word, attributes))
+        groups[tag] = OperationGroup(tag, free_name(word, modules), class_name, free_name(word, attributes))
     for operation in sorted(interface.operations, key=lambda each: (each.path, each.method)):
         groups[operation.tag].operations.append(operation)
     return list(groups.values())

@@ -22,7 +22,7 @@ _TAKEN = frozenset(keyword.kwlist) | frozenset(dir(builtins))
 
 
 @dataclass(slots=True)
-class Body:
+class FunctionBody:
     """The statements of one function, in order, each under its headers. Where they change nothing (``pure``), what a
     header has looked up once is not looked up again."""
 
