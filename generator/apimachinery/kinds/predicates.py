@@ -8,6 +8,7 @@ from typing import Any
 
 import re2
 
+LONGEST_KEPT = 500
 # The grammar of distribution/reference.
 _IMAGE_PATH = "[a-z0-9]+(?:(?:[.]|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[.]|_|__|-+)[a-z0-9]+)*)*"
 _IMAGE = re2.compile(
@@ -25,6 +26,12 @@ def has_latest_tag(image: Any) -> bool:
     """
     if not isinstance(image, str):
         return False
+    return _names_latest(image) if len(image) < LONGEST_KEPT else _names_latest.__wrapped__(image)
+
+
+# The same few images come again and again.
+@lru_cache(maxsize=4096)
+def _names_latest(image: str) -> bool:
     match = _IMAGE.match(image)
     if match is None:
         return False

@@ -19,10 +19,12 @@ LONGEST_KEPT = 500
 def in_order(elements: Iterable[str]) -> list[str]:
     """The elements in kube-apiserver's order; ``.`` comes first."""
     out = list(elements)
+    if len(out) < 2:
+        return out
     if len(out) > SLICE:
         return in_slices(in_slices(out), _ranked(out))
     out.sort()
-    if out and out[-1] > "g":  # else there are fields alone, and they are in order
+    if out[-1] > "g":  # else there are fields alone, and they are in order
         out.sort(key=_ranked(out))
     return out
 

@@ -105,6 +105,9 @@ def _spelled(fields: dict[str, Any]) -> FieldSet:
 
 def sort(fields: FieldSet) -> FieldSet:
     """The set with its elements in wire order, everywhere. A new object, fit to be stored."""
+    if len(fields) == 1:
+        for element, node in fields.items():
+            return {element: sort(node) if node else {}}
     return {element: sort(fields[element]) if fields[element] else {} for element in in_order(fields)}
 
 

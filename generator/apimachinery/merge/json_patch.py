@@ -64,13 +64,19 @@ def apply(document: Any, operations: Any, *, checked: bool = True) -> Any:
             code=413,
             reason="RequestEntityTooLarge",
         )
-    patching = _Patching(copy.deepcopy(document))
+    patching = _Patching(_copied(document))
     for number, operation in enumerate(operations):
         try:
             patching.do(operation or {})
         except _Impossible as error:
             raise JsonPatchFailed(number, str(error)) from None
     return patching.document
+
+
+def _copied(value: Any) -> Any:
+    if value.__class__ is dict:
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if value.__class__ is list else value
 
 
 def _prefix(checked: bool) -> str:

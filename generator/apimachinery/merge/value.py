@@ -142,17 +142,18 @@ def go_syntax(value: Any) -> str:
 
 def go_type(value: Any) -> str:
     """The name of the Go type that JSON decoding gives a value."""
-    if value is None:
-        return "<nil>"
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int):
-        return "int64"
-    if isinstance(value, float):
-        return "float64"
-    if isinstance(value, str):
-        return "string"
-    return "map[string]interface {}" if isinstance(value, dict) else "[]interface {}"
+    return _GO_TYPES[value.__class__]
+
+
+_GO_TYPES = {
+    type(None): "<nil>",
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    str: "string",
+    dict: "map[string]interface {}",
+    list: "[]interface {}",
+}
 
 
 def json_form(value: Any) -> str:

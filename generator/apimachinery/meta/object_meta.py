@@ -43,11 +43,37 @@ def validate_object_meta(
     Names keep ``name_rule``, by default that of DNS subdomains. ``plain_finalizers``: a finalizer without a
     domain must be one that Kubernetes knows, as most built-in kinds ask.
     """
-    faults = list(_create_faults(meta, namespaced, name_rule or dns_subdomain_name, field))
+    rule = name_rule or dns_subdomain_name
+    faults = _create_faults(meta, namespaced, rule, field, *_content_faults(meta, field))
     return [*faults, *_plain_finalizer_faults(meta, field)] if plain_finalizers else faults
 
 
+def _content_faults(meta: dict[str, Any], field: str) -> tuple[list[FieldError], list[FieldError]]:
+    """The faults of what creates and updates are asked alike: of labels, annotations and owners; of managedFields."""
+    described: list[FieldError] = []
+    if labels := meta.get("labels"):
+        described += label_faults(labels, f"{field}.labels")
+    if annotations := meta.get("annotations"):
+        described += annotation_faults(annotations, f"{field}.annotations")
+    if owners := meta.get("ownerReferences"):
+        described += owner_faults(owners, f"{field}.ownerReferences")
+    return described, list(_managed_fields_faults(meta.get("managedFields") or [], f"{field}.managedFields"))
+
+
 def _create_faults(
+    meta: dict[str, Any],
+    namespaced: bool,
+    rule: NameRule,
+    field: str,
+    described: list[FieldError],
+    managed: list[FieldError],
+) -> list[FieldError]:
+    finalizers = meta.get("finalizers")
+    of_finalizers = _finalizer_faults(finalizers, f"{field}.finalizers") if finalizers else ()
+    return [*_identity_faults(meta, namespaced, rule, field), *described, *of_finalizers, *managed]
+
+
+def _identity_faults(
     meta: dict[str, Any], namespaced: bool, rule: NameRule, field: str
 ) -> Iterator[FieldError]:
     if prefix := meta.get("generateName"):
@@ -71,11 +97,6 @@ def _create_faults(
     generation = meta.get("generation") or 0
     if generation < 0:
         yield invalid_value(f"{field}.generation", generation, "must be greater than or equal to 0")
-    yield from label_faults(meta.get("labels") or {}, f"{field}.labels")
-    yield from annotation_faults(meta.get("annotations") or {}, f"{field}.annotations")
-    yield from owner_faults(meta.get("ownerReferences") or [], f"{field}.ownerReferences")
-    yield from _finalizer_faults(meta.get("finalizers") or [], f"{field}.finalizers")
-    yield from _managed_fields_faults(meta.get("managedFields") or [], f"{field}.managedFields")
 
 
 def label_faults(labels: dict[str, str], field: str) -> Iterator[FieldError]:
@@ -160,15 +181,19 @@ def _plain_finalizer_faults(meta: dict[str, Any], field: str) -> Iterator[FieldE
 
 def _managed_fields_faults(entries: list[dict[str, Any]], field: str) -> Iterator[FieldError]:
     for index, entry in enumerate(entries):
+        operation, manager = entry.get("operation") or "", entry.get("manager") or ""
+        subresource = entry.get("subresource") or ""
+        if operation in ("Apply", "Update") and entry.get("fieldsType") == "FieldsV1":
+            # Nearly always so; a character has four bytes at most.
+            if len(manager) <= 32 and manager.isprintable() and len(subresource) <= 256:
+                continue
         at = f"{field}[{index}]"
-        operation = entry.get("operation") or ""
         if operation not in ("Apply", "Update"):
             yield invalid_value(f"{at}.operation", operation, "must be `Apply` or `Update`")
         kind = entry.get("fieldsType") or ""
         if kind and kind != "FieldsV1":
             yield invalid_value(f"{at}.fieldsType", kind, "must be `FieldsV1`")
-        yield from field_manager_faults(entry.get("manager") or "", f"{at}.manager")
-        subresource = entry.get("subresource") or ""
+        yield from field_manager_faults(manager, f"{at}.manager")
         if len(subresource) > 256:
             yield too_long(f"{at}.subresource", 256)
 
@@ -199,8 +224,9 @@ def repeated_update_faults(
     """The faults of an update, as often as they are found: every update is checked as if it were a create, and for what
     it changed; the kind's own checks do that ``created`` and ``updated`` times more, and then with
     ``plain_finalizers`` too (``validate_object_meta``)."""
-    of_new = validate_object_meta(meta, namespaced=namespaced, name_rule=path_segment_faults, field=field)
-    of_change = validate_object_meta_update(meta, old, field=field)
+    content = _content_faults(meta, field)
+    of_new = _create_faults(meta, namespaced, path_segment_faults, field, *content)
+    of_change = [*_change_faults(meta, old, field), *content[0], *content[1]]
     plain = list(_plain_finalizer_faults(meta, field)) if plain_finalizers else []
     return [*of_new, *of_change, *of_change * updated, *of_new * created, *plain * (created + updated)]
 
@@ -225,11 +251,12 @@ def validate_object_meta_update(
 
     What may not change, then what create would refuse in the rest.
     """
-    faults = list(_update_faults(meta, old, field))
+    described, managed = _content_faults(meta, field)
+    faults = [*_change_faults(meta, old, field), *described, *managed]
     return [*faults, *_plain_finalizer_faults(meta, field)] if plain_finalizers else faults
 
 
-def _update_faults(meta: dict[str, Any], old: dict[str, Any], field: str) -> Iterator[FieldError]:
+def _change_faults(meta: dict[str, Any], old: dict[str, Any], field: str) -> Iterator[FieldError]:
     if old.get("deletionTimestamp"):
         added = sorted(set(meta.get("finalizers") or []) - set(old.get("finalizers") or []))
         if added:
@@ -241,13 +268,11 @@ def _update_faults(meta: dict[str, Any], old: dict[str, Any], field: str) -> Ite
     if (meta.get("generation") or 0) < (old.get("generation") or 0):
         yield invalid_value(f"{field}.generation", meta.get("generation") or 0, "must not be decremented")
     for name in ("name", "namespace", "uid", "creationTimestamp"):
-        yield from immutable(meta.get(name) or "", old.get(name) or "", f"{field}.{name}")
+        if (new := meta.get(name) or "") != (old.get(name) or ""):
+            yield from immutable(new, old.get(name) or "", f"{field}.{name}")
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
-        yield from immutable(meta.get(name), old.get(name), f"{field}.{name}")
-    yield from label_faults(meta.get("labels") or {}, f"{field}.labels")
-    yield from annotation_faults(meta.get("annotations") or {}, f"{field}.annotations")
-    yield from owner_faults(meta.get("ownerReferences") or [], f"{field}.ownerReferences")
-    yield from _managed_fields_faults(meta.get("managedFields") or [], f"{field}.managedFields")
+        if (new := meta.get(name)) != old.get(name):
+            yield from immutable(new, old.get(name), f"{field}.{name}")
 
 
 def immutable(new: Any, old: Any, field: str) -> Iterator[FieldError]:

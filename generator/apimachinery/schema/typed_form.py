@@ -132,6 +132,24 @@ class _Struct:
     def __call__(self, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
+        # Most objects are in form: nothing empty, nothing missing.
+        if not all(value.values()) or not self.written.keys() <= value.keys():
+            self._fill_in(value)
+        inner = self.inner
+        # Whichever are fewer: the fields that are there, or those with a form of their own.
+        if len(value) < len(inner):
+            for key, item in value.items():
+                if item is not None and (apply := inner.get(key)) is not None:
+                    value[key] = apply(item)
+            return value
+        for key, apply in inner.items():
+            item = value.get(key)
+            if item is not None:
+                value[key] = apply(item)
+        return value
+
+    def _fill_in(self, value: dict[str, Any]) -> None:
+        """Takes out what is empty and left out, puts there what is always written."""
         empty = [key for key, item in value.items() if not item]
         for key in empty:
             if key in self.omitted or (value[key] is None and key in self.nullable):
@@ -149,11 +167,6 @@ class _Struct:
                     value[key] = zero
                 else:
                     _reading.empties.append((value, key, True))
-        for key, apply in self.inner.items():
-            item = value.get(key)
-            if item is not None:
-                value[key] = apply(item)
-        return value
 
 
 class _Compiler:

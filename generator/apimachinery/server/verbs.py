@@ -243,13 +243,13 @@ class Verbs:
         match_namespace(metadata, route.namespace)
         match_name(obj, route.name)
         drop_repeated_owners(metadata, target.warnings, sent=True)
-        data = encode(obj)
+        copies = _Copies(obj)
         uid = metadata.get("uid") or ""
         creates = None
         if served.strategy.create_on_update and route.subresource in ("", "status"):
-            creates = lambda: _again(data)  # noqa: E731
+            creates = copies.next
         written = yield from self._writer.pipeline.update(
-            target, lambda old: _again(data), uid=uid, creates=creates
+            target, lambda old: copies.next(), uid=uid, creates=creates, pure=True
         )
         return (yield from self._written(view, written))
 
@@ -344,6 +344,15 @@ def _is_gone(error: ApiError) -> bool:
     return error.reason == "NotFound"
 
 
-def _again(data: bytes) -> Json:
-    obj: Json = decode(data)
-    return obj
+class _Copies:
+    """An object, and copies of what it was for each later attempt to store it."""
+
+    def __init__(self, obj: Json) -> None:
+        self._first: Json | None = obj
+        self._data = encode(obj)
+
+    def next(self) -> Json:
+        """One that nobody else has."""
+        obj: Json = self._first or decode(self._data)
+        self._first = None
+        return obj

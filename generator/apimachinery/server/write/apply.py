@@ -72,7 +72,11 @@ def apply(request: Request, target: WriteTarget, pipeline: Pipeline, *, binary: 
     if target.subresource and not (served.strategy.create_on_update and target.subresource == "status"):
         creates = None
     try:
-        return (yield from pipeline.update(target, made, creates=creates, created_owned=True, owned=True))
+        return (
+            yield from pipeline.update(
+                target, made, creates=creates, created_owned=True, owned=True, pure=True
+            )
+        )
     except MergeError as error:
         raise translated(error) from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -25,32 +26,42 @@ def name_requester(obj: Json, user: User) -> None:
 def drop_gated(served: Served, new: Json, old: Json | None) -> None:
     """Drops the fields that the emulated release has switched off; what is stored stays."""
     for name in served.hooks.gated:
-        spec, stored = new.get("spec"), (old or {}).get("spec") or {}
-        if name[0] == "$":
-            spec, stored, name = new, old or {}, name[2:]
-        way, _, field = name.rpartition(".")
+        whole, way, field = _gate(name)
+        spec = new if whole else new.get("spec")
         holders = [each for each in _holders(spec, way) if field in each]
-        if holders and not any(field in each for each in _holders(stored, way)):
-            for holder in holders:
-                del holder[field]
-            if way.endswith("?"):
-                parent, _, kept = way.rpartition(".")
-                for each in _holders(spec, parent):
-                    if each.get(kept[:-1]) == {}:
-                        del each[kept[:-1]]
+        if not holders:
+            continue
+        stored = (old or {}) if whole else (old or {}).get("spec") or {}
+        if any(field in each for each in _holders(stored, way)):
+            continue
+        for holder in holders:
+            del holder[field]
+        if way and way[-1].endswith("?"):
+            kept = way[-1][:-1]
+            for each in _holders(spec, way[:-1]):
+                if each.get(kept) == {}:
+                    del each[kept]
 
 
-def _holders(spec: Any, path: str) -> list[Json]:
-    """The objects at ``path``, which goes through lists by ``[*]`` and maps by ``{*}``."""
+@cache
+def _gate(name: str) -> tuple[bool, tuple[str, ...], str]:
+    """Whether a gated field is looked for in the whole object (``$``) or in its spec, the way to it, and its name."""
+    whole = name[0] == "$"
+    *way, field = (name[2:] if whole else name).split(".")
+    return whole, tuple(way), field
+
+
+def _holders(spec: Any, way: tuple[str, ...]) -> list[Json]:
+    """The objects at the end of a way, which goes through lists by ``[*]`` and maps by ``{*}``."""
     found: list[Any] = [spec]
-    for step in path.split(".") if path else ():
-        key = step.removesuffix("[*]").removesuffix("{*}").removesuffix("?")
+    for step in way:
+        key = step if step.isalnum() else step.removesuffix("[*]").removesuffix("{*}").removesuffix("?")
         found = [each[key] for each in found if isinstance(each, dict) and each.get(key)]
         if not found:
             return found
-        if step.endswith("[*]"):
+        if step[-1] == "]":
             found = [item for each in found if isinstance(each, list) for item in each]
-        elif step.endswith("{*}"):
+        elif step[-1] == "}":
             found = [item for each in found if isinstance(each, dict) for item in each.values()]
     return [each for each in found if isinstance(each, dict)]
 

@@ -62,7 +62,11 @@ def patch(
             if (yield Current(target)) is None:  # which is noticed first
                 raise not_found(served.plural, served.group, target.name) from None
             raise
-        return (yield from pipeline.update(target, lambda old: patched(target, old, change, served.warnings)))
+        return (
+            yield from pipeline.update(
+                target, lambda old: patched(target, old, change, served.warnings), pure=True
+            )
+        )
     except MergeError as error:
         raise translated(error) from None
 
@@ -97,8 +101,11 @@ def read_change(media_type: str, body: bytes, target: WriteTarget) -> Change:
         )
     patch_type = target.served.compiled.patch_type
     assert patch_type is not None
-    shown = go_text(value)
-    return lambda old: (strategic.apply(old, value, patch_type()), lambda _: shown, True)
+    return lambda old: (
+        strategic.apply(old, value, patch_type()),
+        lambda _: go_text(json.decode(body)),
+        True,
+    )
 
 
 def _in_struct_order(new: Any, target: WriteTarget) -> Any:

@@ -103,11 +103,13 @@ class Pipeline:
         creates: Callable[[], Json] | None = None,
         created_owned: bool = False,
         owned: bool = False,
+        pure: bool = False,
     ) -> Steps[Written]:
         """Replaces an object by what ``transform`` makes of it.
 
         ``uid``: the object must have it. ``creates`` makes the object where there is none. ``owned``: the transform
-        sees to managedFields itself. Raises ApiError 404, 409, 422.
+        sees to managedFields itself. ``pure``: it leaves the object that it is given as it is, and its own shares
+        nothing with that. Raises ApiError 404, 409, 422.
         """
         tries = 0
         while tries < WRITE_TRIES:
@@ -121,7 +123,7 @@ class Pipeline:
             old = target.served.read(record)
             if uid:
                 updating.check_uid(target, uid, old["metadata"].get("uid", ""))
-            new = transform(target.served.read(record))
+            new = transform(old if pure else target.served.read(record))
             match_namespace(metadata_of(new), target.namespace)
             if not owned:
                 new = updating.own(target, old, new)
