@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 
 from apimachinery.controller import Context, Controller, Election, Operator
@@ -50,6 +51,7 @@ def clean_up(context: Context[Website], site: Website) -> None:
 
 
 if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO)
     with Client() as client:
         election = Election(name="website-operator", namespace=sys.argv[1] if sys.argv[1:] else "default")
         Operator(client, [websites], election=election, probes_port=8080).run()

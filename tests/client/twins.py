@@ -20,6 +20,8 @@ PAIRS = [
     (AWAITED, PLAIN),
     (CLIENT / "async_reading.py", CLIENT / "reading.py"),
     (CLIENT / "async_processes.py", CLIENT / "processes.py"),
+    (CLIENT / "async_objects.py", CLIENT / "objects.py"),
+    (CLIENT / "async_verbs.py", CLIENT / "verbs.py"),
     *(
         (path, path.with_name(path.name.removeprefix("async_")))
         for path in sorted([*CONTROLLER.glob("async_*.py"), *QUEUE.glob("async_*.py")])

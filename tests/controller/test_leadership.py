@@ -187,17 +187,17 @@ def test_a_fence_stops_writes_and_bounds_those_that_it_lets_pass(form: Form) -> 
 
     async def story(made: Any) -> None:
         free = Api((AsyncDynamicResource if form == "asyncio" else DynamicResource)(made, MAPS))
-        fenced = made.fenced(fence).within(30)
+        fenced = made._fenced(fence).within(30)
         api = Api((AsyncDynamicResource if form == "asyncio" else DynamicResource)(fenced, MAPS))
-        assert fenced.timed(Request("PUT", "/"), None).timeout == 5.0
-        assert fenced.timed(Request("GET", "/"), None).timeout == 60.0
+        assert fenced._timed(Request("PUT", "/"), None).timeout == 5.0
+        assert fenced._timed(Request("GET", "/"), None).timeout == 60.0
         with pytest.raises(TooManyRequests):  # not after 20 s, when it would have lost the lease
             await api.create({"metadata": {"name": "a"}})
         left[0] = 0.0
         with pytest.raises(LostLeadership):
             await api.create({"metadata": {"name": "a"}})
         with pytest.raises(LostLeadership):
-            await Api(fenced).dial()
+            await Api(fenced)._dial()
         await api.get("a")
         await free.create({"metadata": {"name": "a"}})
 

@@ -16,6 +16,7 @@ from apimachinery.client.async_connection import AsyncClient
 from apimachinery.client.config import Config
 from apimachinery.client.connection import Client
 from apimachinery.client.errors import Conflict, NotFound
+from apimachinery.client.objects import create_or_update, retry_on_conflict, wait_for
 from apimachinery.client.partial import PartialObjectMetadata
 from apimachinery.controller import async_controller, async_operator
 from apimachinery.controller.caches import SharedInformers
@@ -31,7 +32,6 @@ from apimachinery.controller.election import Election, Elector, LostLeadership
 from apimachinery.controller.event_series import EventSeries, Occurrence
 from apimachinery.controller.kinds import UnknownResourceError, resource_of
 from apimachinery.controller.lister import Lister
-from apimachinery.controller.objects import create_or_update, retry_on_conflict, wait_for
 from apimachinery.controller.operator import Operator
 from apimachinery.controller.requests import MapContext
 from apimachinery.queue.clock import FakeClock

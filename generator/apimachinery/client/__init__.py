@@ -6,7 +6,8 @@ the modules of this folder are:
 - ``connection``  ``Client``; ``async_connection`` ``AsyncClient``; generated packages derive from both
 - ``config``      kubeconfig, exec plugins, in-cluster; ``credentials``, ``tls``, ``oidc`` what connections show
 - ``resource``    the verbs as mixins; ``reading`` pages, watches and logs; ``async_resource`` the same, awaited
-- ``objects``     what programs do with objects of any kind: wait, apply files, try again after conflicts
+- ``objects``     what programs do with objects of any kind: wait, apply files, try again after conflicts; ``verbs``
+  these as methods of a client
 - ``calls``       every call as data; ``errors`` what calls raise, by reason
 - ``reflector``, ``informer``  copies of what the server has; ``local`` apply without a server
 - ``processes``   commands and ports of pods; ``channels`` their protocol
@@ -27,9 +28,15 @@ if TYPE_CHECKING:
     from apimachinery.client.access import resource_version_of as resource_version_of
     from apimachinery.client.access import uid_of as uid_of
     from apimachinery.client.async_connection import AsyncClient as AsyncClient
+    from apimachinery.client.async_forwarding import AsyncForwarder as AsyncForwarder
     from apimachinery.client.async_informer import AsyncInformer as AsyncInformer
+    from apimachinery.client.async_objects import AsyncKindApi as AsyncKindApi
+    from apimachinery.client.async_objects import async_create_or_update as async_create_or_update
+    from apimachinery.client.async_objects import async_retry_on_conflict as async_retry_on_conflict
+    from apimachinery.client.async_objects import async_wait_for as async_wait_for
     from apimachinery.client.async_processes import AsyncForwarded as AsyncForwarded
     from apimachinery.client.async_processes import AsyncProcess as AsyncProcess
+    from apimachinery.client.async_reading import AsyncLogLines as AsyncLogLines
     from apimachinery.client.async_reading import AsyncPages as AsyncPages
     from apimachinery.client.async_reading import AsyncWatch as AsyncWatch
     from apimachinery.client.async_resource import AsyncDynamicResource as AsyncDynamicResource
@@ -65,14 +72,22 @@ if TYPE_CHECKING:
     from apimachinery.client.errors import Unauthorized as Unauthorized
     from apimachinery.client.errors import UnreadableAnswer as UnreadableAnswer
     from apimachinery.client.errors import UnreadableObject as UnreadableObject
+    from apimachinery.client.forwarding import Forwarder as Forwarder
     from apimachinery.client.informer import Informer as Informer
     from apimachinery.client.informer import Store as Store
+    from apimachinery.client.kinds import UnknownResourceError as UnknownResourceError
+    from apimachinery.client.kinds import resource_of as resource_of
     from apimachinery.client.local import FieldChange as FieldChange
     from apimachinery.client.local import LocalApply as LocalApply
     from apimachinery.client.local import Preview as Preview
+    from apimachinery.client.objects import KindApi as KindApi
+    from apimachinery.client.objects import create_or_update as create_or_update
+    from apimachinery.client.objects import retry_on_conflict as retry_on_conflict
+    from apimachinery.client.objects import wait_for as wait_for
     from apimachinery.client.partial import PartialObjectMetadata as PartialObjectMetadata
     from apimachinery.client.processes import Forwarded as Forwarded
     from apimachinery.client.processes import Process as Process
+    from apimachinery.client.reading import LogLines as LogLines
     from apimachinery.client.reading import Pages as Pages
     from apimachinery.client.reading import Watch as Watch
     from apimachinery.client.reflector import Change as Change
@@ -103,8 +118,15 @@ NAMES = {
     "apimachinery.client.bodies": "AnswerTooLarge",
     "apimachinery.client.resource": "DynamicResource",
     "apimachinery.client.async_resource": "AsyncDynamicResource",
-    "apimachinery.client.reading": "Pages Watch",
-    "apimachinery.client.async_reading": "AsyncPages AsyncWatch",
+    "apimachinery.client.reading": "LogLines Pages Watch",
+    "apimachinery.client.async_reading": "AsyncLogLines AsyncPages AsyncWatch",
+    "apimachinery.client.objects": "KindApi create_or_update retry_on_conflict wait_for",
+    "apimachinery.client.async_objects": (
+        "AsyncKindApi async_create_or_update async_retry_on_conflict async_wait_for"
+    ),
+    "apimachinery.client.kinds": "UnknownResourceError resource_of",
+    "apimachinery.client.forwarding": "Forwarder",
+    "apimachinery.client.async_forwarding": "AsyncForwarder",
     "apimachinery.client.processes": "Forwarded Process",
     "apimachinery.client.async_processes": "AsyncForwarded AsyncProcess",
     "apimachinery.client.channels": "ExecResult STDERR STDOUT",

@@ -6,6 +6,7 @@ import asyncio
 from types import TracebackType
 from typing import Self, TypeVar
 
+from apimachinery.client.async_verbs import AsyncAnyKind
 from apimachinery.client.calls import Call
 from apimachinery.client.connection import DIAL, Connection
 from apimachinery.client.errors import error_of
@@ -22,7 +23,7 @@ from apimachinery.meta.errors import ApiError
 T = TypeVar("T")
 
 
-class AsyncClient(Connection):
+class AsyncClient(Connection, AsyncAnyKind):
     """A connection to one API server, for tasks of one event loop."""
 
     _transport: AsyncTransport
@@ -32,23 +33,23 @@ class AsyncClient(Connection):
 
     async def run(self, call: Call[T]) -> T:
         """Sends a call and reads its answer. Raises ``ApiError`` (by reason) and ``TransportError``."""
-        ends, patience = self.ends(), self.retry.start()
+        ends, patience = self._ends(), self.retry.start()
         wait: float | None
         while True:
-            if wait := self.held_up(call.request, ends):
+            if wait := self._held_up(call.request, ends):
                 await asyncio.sleep(wait)
             try:
-                request = self.timed(call.request, ends)
-                return self.read(call, await self._transport.send(request))
+                request = self._timed(call.request, ends)
+                return self._read(call, await self._transport.send(request))
             except (ApiError, TransportError) as error:
                 wait = patience.wait_before_next(error, repeatable=call.repeatable)
-                if wait is None or wait > self.left(call.request, ends):
+                if wait is None or wait > self._left(call.request, ends):
                     raise
             await asyncio.sleep(wait)
 
-    async def stream(self, request: Request) -> AsyncLineStream:
+    async def _stream(self, request: Request) -> AsyncLineStream:
         """Opens an answer that goes on (a watch, a log). Raises as ``run`` does; nothing is retried."""
-        if wait := self.held_up(request, None):
+        if wait := self._held_up(request, None):
             await asyncio.sleep(wait)
         stream = await self._transport.stream(request)
         if stream.code >= 400:
@@ -60,9 +61,9 @@ class AsyncClient(Connection):
             self._warn(stream.headers["warning"])
         return stream
 
-    async def dial(self) -> AsyncWire:
+    async def _dial(self) -> AsyncWire:
         """A connection of its own for another protocol (websockets). Raises ``TransportError``, ``ConfigError``."""
-        return await self._transport.dial(min(self.timeout, self.left(DIAL, self.ends())))
+        return await self._transport.dial(min(self.timeout, self._left(DIAL, self._ends())))
 
     async def close(self) -> None:
         """Closes every connection."""

@@ -44,7 +44,7 @@ class AsyncChannels:
     @classmethod
     async def open(cls, client: AsyncClient, target: str, protocols: Sequence[str]) -> Self:
         """Opens one. Raises ``ApiError`` where the server refuses, ``TransportError``."""
-        wire = await client.dial()
+        wire = await client._dial()
         made = cls(wire, ChannelSocket(protocols))
         try:
             made._socket.begin(wire.host, wire.prefix + target, wire.headers)

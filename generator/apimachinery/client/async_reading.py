@@ -49,7 +49,7 @@ class AsyncPages(Generic[T]):
     async def page(self, token: str = "") -> Page[T]:
         """One page: the first, or the one that a token of the page before names."""
         page = await self._client.run(calls.list_page(self._target, self._codec, self._options, token))
-        self._client.report_unreadable(page.unreadable)
+        self._client._report_unreadable(page.unreadable)
         return page
 
 
@@ -71,7 +71,7 @@ class AsyncWatch(Generic[T]):
                 try:
                     event = calls.event(line, self._codec)
                 except UnreadableObject as error:
-                    self._client.report_unreadable([error])
+                    self._client._report_unreadable([error])
                     continue
                 yield event
         finally:
@@ -79,6 +79,34 @@ class AsyncWatch(Generic[T]):
 
     async def close(self) -> None:
         """Ends the watch."""
+        await self._stream.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class AsyncLogLines:
+    """A log as it is written, by lines of text, undecodable bytes replaced: iterate.
+
+    ``close`` or leaving the ``async with`` block ends it."""
+
+    def __init__(self, stream: AsyncLineStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        try:
+            async for line in self._stream:
+                yield line.decode("utf-8", "replace")
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """Ends it."""
         await self._stream.close()
 
     async def __aenter__(self) -> Self:

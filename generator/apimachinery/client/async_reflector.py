@@ -93,7 +93,7 @@ class AsyncReflector(Generic[T]):
         self._plan.listed = self._plan.synced = True
         self._plan.succeeded()
         if unreadable := self._plan.mirror.unreadable:
-            self._client.report_unreadable(unreadable.values())
+            self._client._report_unreadable(unreadable.values())
         self.synced.set()
         return changes
 
@@ -102,12 +102,12 @@ class AsyncReflector(Generic[T]):
         try:
             return plan.mirror.apply(event.decoded(plan.codec))
         except UnreadableObject as error:
-            self._client.report_unreadable([error])
+            self._client._report_unreadable([error])
             return plan.mirror.leave_out(error, event.type)
 
     async def _events(self, version: str, *, initial: bool) -> AsyncIterator[RawEvent]:
         self._plan.following = False
-        stream: AsyncLineStream = await self._client.stream(
+        stream: AsyncLineStream = await self._client._stream(
             self._plan.watch_request(version, initial=initial)
         )
         self._plan.succeeded(following=not initial)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 from apimachinery.client import calls
 from apimachinery.client.access import name_of, namespace_of
 from apimachinery.client.async_connection import AsyncClient
+from apimachinery.client.async_reading import AsyncLogLines as AsyncLogLines
 from apimachinery.client.async_reading import AsyncPages as AsyncPages
 from apimachinery.client.async_reading import AsyncWatch as AsyncWatch
 from apimachinery.client.calls import (
@@ -34,12 +35,12 @@ from apimachinery.client.calls import (
 )
 from apimachinery.client.discovery import find_kind, served
 from apimachinery.client.scale import Scale
-from apimachinery.client.transport import AsyncLineStream
 from apimachinery.meta.resources import Resource
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from apimachinery.client.async_forwarding import AsyncForwarder
     from apimachinery.client.async_informer import AsyncInformer
     from apimachinery.client.async_processes import AsyncForwarded, AsyncProcess
     from apimachinery.client.channels import ExecResult
@@ -87,7 +88,7 @@ class AsyncResourceApi(Generic[T]):
         return AsyncPages(self._client, target, self._codec, options)
 
     async def _watch(self, target: Target, selection: ListOptions, options: WatchOptions) -> AsyncWatch[T]:
-        stream = await self._client.stream(calls.watch(target, selection, options))
+        stream = await self._client._stream(calls.watch(target, selection, options))
         return AsyncWatch(self._client, stream, self._codec)
 
     async def _get_subresource(self, name: str, subresource: str, target: Target) -> T:
@@ -449,12 +450,13 @@ class AsyncNamespacedLoggable(AsyncResourceApi[T]):
         tail_lines: int | None = None,
         timestamps: bool = False,
         silence: float | None = None,
-    ) -> AsyncLineStream:
+    ) -> AsyncLogLines:
         """The log as it is written, a line at a time, until closed; ``silence`` as in ``watch``."""
         options = LogOptions(
             container=container, since_seconds=since_seconds, tail_lines=tail_lines, timestamps=timestamps
         )
-        return await self._client.stream(calls.follow_log(self._target(namespace), name, options, silence))
+        request = calls.follow_log(self._target(namespace), name, options, silence)
+        return AsyncLogLines(await self._client._stream(request))
 
 
 class AsyncNamespacedExecutable(AsyncResourceApi[T]):
@@ -516,6 +518,23 @@ class AsyncNamespacedExecutable(AsyncResourceApi[T]):
         from apimachinery.client.async_processes import async_forward
 
         return await async_forward(self._client, self._target(namespace), name, port)
+
+    def forward(
+        self,
+        pod: str | T,
+        port: int,
+        *,
+        local: int = 0,
+        host: str = "127.0.0.1",
+        namespace: str | None = None,
+    ) -> AsyncForwarder:
+        """Listens on a port of this machine (``local``; 0: a free one) while an ``async with`` block runs, and forwards
+        every connection to a port of a pod: its ``port`` and ``address`` say where. Entering it raises ``OSError``."""
+        from apimachinery.client.async_forwarding import AsyncForwarder
+
+        name = pod if isinstance(pod, str) else name_of(pod)
+        where = namespace if isinstance(pod, str) else namespace or namespace_of(pod)
+        return AsyncForwarder(self._client, self._target(where), name, port, (host, local))
 
     async def copy_to(
         self, name: str, local: Path, remote: str, *, namespace: str | None = None, container: str = ""
@@ -878,12 +897,13 @@ class AsyncClusterLoggable(AsyncResourceApi[T]):
         tail_lines: int | None = None,
         timestamps: bool = False,
         silence: float | None = None,
-    ) -> AsyncLineStream:
+    ) -> AsyncLogLines:
         """The log as it is written, a line at a time, until closed; ``silence`` as in ``watch``."""
         options = LogOptions(
             container=container, since_seconds=since_seconds, tail_lines=tail_lines, timestamps=timestamps
         )
-        return await self._client.stream(calls.follow_log(self._target(), name, options, silence))
+        request = calls.follow_log(self._target(), name, options, silence)
+        return AsyncLogLines(await self._client._stream(request))
 
 
 class AsyncClusterScalable(AsyncResourceApi[T]):

@@ -29,6 +29,7 @@ from apimachinery.client.transport import (
     TransportResponse,
     Wire,
 )
+from apimachinery.client.verbs import AnyKind
 from apimachinery.meta.errors import ApiError
 from apimachinery.meta.printing import printable
 from apimachinery.queue.bucket import TokenBucket
@@ -47,6 +48,7 @@ Note: TypeAlias = Callable[[Request, bytes, Any], None]
 """Takes note of a write that was answered: the request, the answer's body and what it was read as."""
 
 _log = logging.getLogger("kubewright.client")
+_log.addHandler(logging.NullHandler())  # programs say where logs go
 
 
 class Connection:
@@ -86,7 +88,7 @@ class Connection:
         """Makes the transport."""
         raise NotImplementedError
 
-    def report_unreadable(self, objects: Iterable[UnreadableObject]) -> None:
+    def _report_unreadable(self, objects: Iterable[UnreadableObject]) -> None:
         """Counts, logs and passes on what a list or watch had to leave out."""
         for found in objects:
             self.unreadable_count += 1
@@ -97,15 +99,15 @@ class Connection:
                 except Exception:  # somebody else's hook must not end a list or watch
                     _log.exception("on_unreadable failed")
 
-    def read(self, call: Call[T], response: TransportResponse) -> T:
+    def _read(self, call: Call[T], response: TransportResponse) -> T:
         """What an answer says; a write is taken note of. Raises the ``ApiError`` of a failure."""
-        body = self.accept(response).body
+        body = self._accept(response).body
         value = call.decode(body)
         if self._note is not None and call.request.method not in READS:
             self._note(call.request, body, value)
         return value
 
-    def accept(self, response: TransportResponse) -> TransportResponse:
+    def _accept(self, response: TransportResponse) -> TransportResponse:
         """An answer that is not a failure; raises the ``ApiError`` of one that is. Warnings are passed on."""
         if "warning" in response.headers:
             self._warn(response.headers["warning"])
@@ -135,20 +137,20 @@ class Connection:
         made.retry = replace(self.retry, budget=min(self.retry.budget, seconds))
         return made
 
-    def fenced(self, fence: Fence) -> Self:
+    def _fenced(self, fence: Fence) -> Self:
         """This client, whose writes and connections to pods need the leave of ``fence``: before each try, and no try
         lasts longer than ``fence`` says. What it raises is raised to the caller. Reads pass."""
         made = self._copied()
         made._fence = fence
         return made
 
-    def noting(self, note: Note) -> Self:
+    def _noting(self, note: Note) -> Self:
         """This client, with ``note`` called for each write that succeeded."""
         made = self._copied()
         made._note = note
         return made
 
-    def separate(self) -> Self:
+    def _separate(self) -> Self:
         """The same client over connections and limits of its own, so that no other call holds up its calls; close
         it too. Nothing is retried."""
         made = self._copied()
@@ -165,32 +167,32 @@ class Connection:
             del vars(made)[name]  # groups of resources that hold the client they are of
         return made
 
-    def ends(self) -> float | None:
+    def _ends(self) -> float | None:
         """When a call that begins now has to be done (``time.monotonic``); None where only tries are limited."""
         return None if self._seconds is None else time.monotonic() + self._seconds
 
-    def left(self, request: Request, ends: float | None) -> float:
+    def _left(self, request: Request, ends: float | None) -> float:
         """For how many seconds a request may go on. Raises what the fence raises."""
         left = float("inf") if ends is None else max(ends - time.monotonic(), 0.001)
         if self._fence is not None and request.method not in READS:
             left = min(left, self._fence())
         return left
 
-    def timed(self, request: Request, ends: float | None) -> Request:
+    def _timed(self, request: Request, ends: float | None) -> Request:
         """The request of a try, with its time limit."""
-        return replace(request, timeout=min(self.timeout, self.left(request, ends)))
+        return replace(request, timeout=min(self.timeout, self._left(request, ends)))
 
-    def held_up(self, request: Request, ends: float | None) -> float:
+    def _held_up(self, request: Request, ends: float | None) -> float:
         """How long the client's own rate limit holds a request up. Raises ``TransportError`` where that is longer
         than the call may take."""
         wait = self._bucket.reserve()
-        if wait and wait > self.left(request, ends):
+        if wait and wait > self._left(request, ends):
             text = f"{request.method} {request.path}: the client's own limit holds it up for {wait:.1f} s"
             raise TransportError(text, sent=False, timed_out=True)
         return wait
 
 
-class Client(Connection):
+class Client(Connection, AnyKind):
     """A connection to one API server, for threads."""
 
     _transport: SyncTransport
@@ -200,22 +202,22 @@ class Client(Connection):
 
     def run(self, call: Call[T]) -> T:
         """Sends a call and reads its answer. Raises ``ApiError`` (by reason) and ``TransportError``."""
-        ends, patience = self.ends(), self.retry.start()
+        ends, patience = self._ends(), self.retry.start()
         wait: float | None
         while True:
-            if wait := self.held_up(call.request, ends):
+            if wait := self._held_up(call.request, ends):
                 time.sleep(wait)
             try:
-                return self.read(call, self._transport.send(self.timed(call.request, ends)))
+                return self._read(call, self._transport.send(self._timed(call.request, ends)))
             except (ApiError, TransportError) as error:
                 wait = patience.wait_before_next(error, repeatable=call.repeatable)
-                if wait is None or wait > self.left(call.request, ends):
+                if wait is None or wait > self._left(call.request, ends):
                     raise
             time.sleep(wait)
 
-    def stream(self, request: Request) -> LineStream:
+    def _stream(self, request: Request) -> LineStream:
         """Opens an answer that goes on (a watch, a log). Raises as ``run`` does; nothing is retried."""
-        if wait := self.held_up(request, None):
+        if wait := self._held_up(request, None):
             time.sleep(wait)
         stream = self._transport.stream(request)
         if stream.code >= 400:
@@ -227,9 +229,9 @@ class Client(Connection):
             self._warn(stream.headers["warning"])
         return stream
 
-    def dial(self) -> Wire:
+    def _dial(self) -> Wire:
         """A connection of its own for another protocol (websockets). Raises ``TransportError``, ``ConfigError``."""
-        return self._transport.dial(min(self.timeout, self.left(DIAL, self.ends())))
+        return self._transport.dial(min(self.timeout, self._left(DIAL, self._ends())))
 
     def close(self) -> None:
         """Closes pooled connections."""

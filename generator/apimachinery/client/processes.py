@@ -44,7 +44,7 @@ class Channels:
     @classmethod
     def open(cls, client: Client, target: str, protocols: Sequence[str]) -> Self:
         """Opens one. Raises ``ApiError`` where the server refuses, ``TransportError``."""
-        wire = client.dial()
+        wire = client._dial()
         made = cls(wire, ChannelSocket(protocols))
         try:
             made._socket.begin(wire.host, wire.prefix + target, wire.headers)

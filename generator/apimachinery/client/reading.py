@@ -48,7 +48,7 @@ class Pages(Generic[T]):
     def page(self, token: str = "") -> Page[T]:
         """One page: the first, or the one that a token of the page before names."""
         page = self._client.run(calls.list_page(self._target, self._codec, self._options, token))
-        self._client.report_unreadable(page.unreadable)
+        self._client._report_unreadable(page.unreadable)
         return page
 
 
@@ -70,7 +70,7 @@ class Watch(Generic[T]):
                 try:
                     event = calls.event(line, self._codec)
                 except UnreadableObject as error:
-                    self._client.report_unreadable([error])
+                    self._client._report_unreadable([error])
                     continue
                 yield event
         finally:
@@ -78,6 +78,34 @@ class Watch(Generic[T]):
 
     def close(self) -> None:
         """Ends the watch."""
+        self._stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class LogLines:
+    """A log as it is written, by lines of text, undecodable bytes replaced: iterate.
+
+    ``close`` (from any thread) or leaving the ``with`` block ends it."""
+
+    def __init__(self, stream: LineStream) -> None:
+        self._stream = stream
+
+    def __iter__(self) -> Iterator[str]:
+        try:
+            for line in self._stream:
+                yield line.decode("utf-8", "replace")
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Ends it."""
         self._stream.close()
 
     def __enter__(self) -> Self:

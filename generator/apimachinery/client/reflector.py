@@ -386,7 +386,7 @@ class Reflector(Generic[T]):
         self._plan.listed = self._plan.synced = True
         self._plan.succeeded()
         if unreadable := self._plan.mirror.unreadable:
-            self._client.report_unreadable(unreadable.values())
+            self._client._report_unreadable(unreadable.values())
         self.synced.set()
         return changes
 
@@ -405,12 +405,12 @@ class Reflector(Generic[T]):
         try:
             return plan.mirror.apply(event.decoded(plan.codec))
         except UnreadableObject as error:
-            self._client.report_unreadable([error])
+            self._client._report_unreadable([error])
             return plan.mirror.leave_out(error, event.type)
 
     def _events(self, version: str, *, initial: bool) -> Iterator[RawEvent]:
         self._plan.following = False
-        stream = self._client.stream(self._plan.watch_request(version, initial=initial))
+        stream = self._client._stream(self._plan.watch_request(version, initial=initial))
         self._stream = stream
         self._plan.succeeded(following=not initial)
         try:

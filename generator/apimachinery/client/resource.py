@@ -31,16 +31,17 @@ from apimachinery.client.calls import (
 )
 from apimachinery.client.connection import Client
 from apimachinery.client.discovery import find_kind, served
+from apimachinery.client.reading import LogLines as LogLines
 from apimachinery.client.reading import Pages as Pages
 from apimachinery.client.reading import Watch as Watch
 from apimachinery.client.scale import Scale
-from apimachinery.client.transport import LineStream
 from apimachinery.meta.resources import Resource
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from apimachinery.client.channels import ExecResult
+    from apimachinery.client.forwarding import Forwarder
     from apimachinery.client.informer import Informer
     from apimachinery.client.processes import Forwarded, Process
     from apimachinery.client.reflector import ReflectorOptions
@@ -87,7 +88,7 @@ class ResourceApi(Generic[T]):
         return Pages(self._client, target, self._codec, options)
 
     def _watch(self, target: Target, selection: ListOptions, options: WatchOptions) -> Watch[T]:
-        stream = self._client.stream(calls.watch(target, selection, options))
+        stream = self._client._stream(calls.watch(target, selection, options))
         return Watch(self._client, stream, self._codec)
 
     def _get_subresource(self, name: str, subresource: str, target: Target) -> T:
@@ -445,12 +446,13 @@ class NamespacedLoggable(ResourceApi[T]):
         tail_lines: int | None = None,
         timestamps: bool = False,
         silence: float | None = None,
-    ) -> LineStream:
+    ) -> LogLines:
         """The log as it is written, a line at a time, until closed; ``silence`` as in ``watch``."""
         options = LogOptions(
             container=container, since_seconds=since_seconds, tail_lines=tail_lines, timestamps=timestamps
         )
-        return self._client.stream(calls.follow_log(self._target(namespace), name, options, silence))
+        request = calls.follow_log(self._target(namespace), name, options, silence)
+        return LogLines(self._client._stream(request))
 
 
 class NamespacedExecutable(ResourceApi[T]):
@@ -510,6 +512,23 @@ class NamespacedExecutable(ResourceApi[T]):
         from apimachinery.client.processes import forward
 
         return forward(self._client, self._target(namespace), name, port)
+
+    def forward(
+        self,
+        pod: str | T,
+        port: int,
+        *,
+        local: int = 0,
+        host: str = "127.0.0.1",
+        namespace: str | None = None,
+    ) -> Forwarder:
+        """Listens on a port of this machine (``local``; 0: a free one) while an ``with`` block runs, and forwards
+        every connection to a port of a pod: its ``port`` and ``address`` say where. Entering it raises ``OSError``."""
+        from apimachinery.client.forwarding import Forwarder
+
+        name = pod if isinstance(pod, str) else name_of(pod)
+        where = namespace if isinstance(pod, str) else namespace or namespace_of(pod)
+        return Forwarder(self._client, self._target(where), name, port, (host, local))
 
     def copy_to(
         self, name: str, local: Path, remote: str, *, namespace: str | None = None, container: str = ""
@@ -872,12 +891,13 @@ class ClusterLoggable(ResourceApi[T]):
         tail_lines: int | None = None,
         timestamps: bool = False,
         silence: float | None = None,
-    ) -> LineStream:
+    ) -> LogLines:
         """The log as it is written, a line at a time, until closed; ``silence`` as in ``watch``."""
         options = LogOptions(
             container=container, since_seconds=since_seconds, tail_lines=tail_lines, timestamps=timestamps
         )
-        return self._client.stream(calls.follow_log(self._target(), name, options, silence))
+        request = calls.follow_log(self._target(), name, options, silence)
+        return LogLines(self._client._stream(request))
 
 
 class ClusterScalable(ResourceApi[T]):

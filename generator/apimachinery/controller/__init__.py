@@ -28,11 +28,8 @@ if TYPE_CHECKING:
     from apimachinery.controller.async_context import AsyncContext as AsyncContext
     from apimachinery.controller.async_controller import AsyncController as AsyncController
     from apimachinery.controller.async_election import AsyncElection as AsyncElection
-    from apimachinery.controller.async_objects import AsyncKindApi as AsyncKindApi
     from apimachinery.controller.async_objects import async_add_finalizer as async_add_finalizer
-    from apimachinery.controller.async_objects import async_create_or_update as async_create_or_update
     from apimachinery.controller.async_objects import async_remove_finalizer as async_remove_finalizer
-    from apimachinery.controller.async_objects import async_wait_for as async_wait_for
     from apimachinery.controller.async_objects import async_write_status as async_write_status
     from apimachinery.controller.async_operator import AsyncOperator as AsyncOperator
     from apimachinery.controller.async_recorder import AsyncRecorder as AsyncRecorder
@@ -45,15 +42,10 @@ if TYPE_CHECKING:
     from apimachinery.controller.context import Context as Context
     from apimachinery.controller.controller import Controller as Controller
     from apimachinery.controller.election import Election as Election
-    from apimachinery.controller.kinds import UnknownResourceError as UnknownResourceError
-    from apimachinery.controller.kinds import resource_of as resource_of
     from apimachinery.controller.lister import CacheNotSynced as CacheNotSynced
     from apimachinery.controller.lister import Lister as Lister
-    from apimachinery.controller.objects import KindApi as KindApi
     from apimachinery.controller.objects import add_finalizer as add_finalizer
-    from apimachinery.controller.objects import create_or_update as create_or_update
     from apimachinery.controller.objects import remove_finalizer as remove_finalizer
-    from apimachinery.controller.objects import wait_for as wait_for
     from apimachinery.controller.objects import write_status as write_status
     from apimachinery.controller.operator import Operator as Operator
     from apimachinery.controller.recorder import Recorder as Recorder
@@ -92,17 +84,11 @@ NAMES = {
     "apimachinery.controller.caches": "SharedInformers",
     "apimachinery.controller.async_caches": "AsyncSharedInformers",
     "apimachinery.controller.conditions": "find_condition has_condition set_condition",
-    "apimachinery.controller.objects": (
-        "KindApi add_finalizer create_or_update remove_finalizer wait_for write_status"
-    ),
-    "apimachinery.controller.async_objects": (
-        "AsyncKindApi async_add_finalizer async_create_or_update "
-        "async_remove_finalizer async_wait_for async_write_status"
-    ),
+    "apimachinery.controller.objects": "add_finalizer remove_finalizer write_status",
+    "apimachinery.controller.async_objects": "async_add_finalizer async_remove_finalizer async_write_status",
     "apimachinery.controller.recorder": "Recorder",
     "apimachinery.controller.async_recorder": "AsyncRecorder",
     "apimachinery.controller.tracing": "TracingObserver",
-    "apimachinery.controller.kinds": "UnknownResourceError resource_of",
     "apimachinery.queue.backlog": "ExponentialBackoff LongestOf OverallLimit",
     "apimachinery.queue.observing": "Observer",
     "apimachinery.queue.prometheus": "PrometheusObserver",

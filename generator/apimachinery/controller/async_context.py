@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from apimachinery.client.async_connection import AsyncClient
+from apimachinery.client.async_objects import AsyncKindApi
 from apimachinery.controller.async_caches import AsyncSharedInformers
-from apimachinery.controller.async_objects import AsyncKindApi, async_apply, async_write_status
+from apimachinery.controller.async_objects import async_apply, async_write_status
 from apimachinery.controller.async_recorder import AsyncRecorder
 from apimachinery.controller.cached import Cached
 from apimachinery.controller.event_series import EventKind
@@ -65,7 +66,7 @@ class AsyncContext(Generic[T]):
 
     def api(self, model: type[O]) -> AsyncKindApi[O]:
         """The verbs of a kind, typed: ``context.api(Secret).get("key")``; through the same client as ``apply``."""
-        return AsyncKindApi(self.client, model)
+        return self.client.api(model)
 
     def cluster(self, name: str) -> AsyncClient:
         """The client of another cluster. Raises ``KeyError`` for one that the operator does not have."""

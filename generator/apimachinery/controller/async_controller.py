@@ -19,9 +19,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Self, TypeAlias, TypeVar, cast
-
-import msgspec
+from typing import Any, Final, Generic, Self, TypeAlias, TypeVar
 
 from apimachinery.client.access import key_of, name_of, namespace_of, resource_version_of
 from apimachinery.client.errors import Conflict, NotFound, TransportError
@@ -38,6 +36,7 @@ from apimachinery.controller.kinds import (
     as_json,
     finalizers_of,
     is_deleting,
+    live_json,
     owner_of,
     resource_of,
 )
@@ -55,7 +54,6 @@ from apimachinery.queue.async_work_queue import AsyncWorkQueue
 from apimachinery.queue.backlog import RateLimiter
 from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
 from apimachinery.queue.observing import Outcome
-from apimachinery.typed import lossless
 from apimachinery.typed.object import Object
 
 T = TypeVar("T", bound=Object)
@@ -79,12 +77,6 @@ class _Written:
 def _has_time(change: Change[Any]) -> bool:
     """Whether a change tells of what was there before: at the first sync, and at each resync."""
     return change.initial or (change.kind == "MODIFIED" and change.old is change.object)
-
-
-def live_json(obj: Object) -> dict[str, Any]:
-    """An object as the server sent it."""
-    origin = lossless.origin_of(obj)
-    return as_json(obj) if origin is None else cast("dict[str, Any]", msgspec.json.decode(origin))
 
 
 Reconcile: TypeAlias = Callable[[AsyncContext[T], T], Awaitable[float | None]]

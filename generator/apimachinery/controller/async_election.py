@@ -90,7 +90,7 @@ class AsyncElector:
         observer: Observer | None = None,
     ) -> None:
         self.election = election
-        self._client = client.separate()
+        self._client = client._separate()
         api = AsyncDynamicResource(self._client, LEASES)
         self._api = api.within(election.renew_seconds / 2)
         self._namespace = election.namespace or client.config.namespace

@@ -24,6 +24,7 @@ from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
 from apimachinery.queue.observing import GuardedObserver, Observer
 
 _log = logging.getLogger("kubewright.controller")
+_log.addHandler(logging.NullHandler())  # programs say where logs go
 
 
 class AsyncOperator:
@@ -68,15 +69,15 @@ class AsyncOperator:
         self.elector = (
             None if election is None else AsyncElector(client, election, clock=clock, observer=self.observer)
         )
-        noting = client.noting(written.note)
+        noting = client._noting(written.note)
         shared: dict[str, Any] = {"observer": self.observer, "clock": clock, "clusters": clusters}
         free = AsyncRuntime(noting, self.informers, **shared)
         self.runtime = free
         if self.elector is not None:
             fence = self.elector.fence
-            shared["clusters"] = {name: each.fenced(fence) for name, each in (clusters or {}).items()}
+            shared["clusters"] = {name: each._fenced(fence) for name, each in (clusters or {}).items()}
             self.runtime = AsyncRuntime(
-                noting.fenced(fence), self.informers, leading=lambda: self.leading, **shared
+                noting._fenced(fence), self.informers, leading=lambda: self.leading, **shared
             )
         self.controllers = tuple(
             controller.attached(self.runtime if controller.needs_lease else free)

@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from apimachinery.client.connection import Client
+from apimachinery.client.objects import KindApi
 from apimachinery.controller.cached import Cached
 from apimachinery.controller.caches import SharedInformers
 from apimachinery.controller.event_series import EventKind
 from apimachinery.controller.kinds import as_json, meta_of, owned_configuration, owner_of
 from apimachinery.controller.lister import Lister
-from apimachinery.controller.objects import KindApi, apply, write_status
+from apimachinery.controller.objects import apply, write_status
 from apimachinery.controller.recorder import Recorder
 from apimachinery.controller.requests import Request
 from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
@@ -63,7 +64,7 @@ class Context(Generic[T]):
 
     def api(self, model: type[O]) -> KindApi[O]:
         """The verbs of a kind, typed: ``context.api(Secret).get("key")``; through the same client as ``apply``."""
-        return KindApi(self.client, model)
+        return self.client.api(model)
 
     def cluster(self, name: str) -> Client:
         """The client of another cluster. Raises ``KeyError`` for one that the operator does not have."""
