@@ -1,5 +1,7 @@
-"""The everyday tasks of docs/comparison.md: every snippet runs, and ours is as short as the shortest. That ours is typed
-is tested with the Python of all documents."""
+"""The everyday tasks of docs/comparison.md: every snippet runs, and ours is as short as the shortest.
+
+That ours is typed is tested with the Python of all documents.
+"""
 
 from __future__ import annotations
 
