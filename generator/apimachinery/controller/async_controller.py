@@ -49,7 +49,7 @@ from apimachinery.controller.requests import Watch as Watch
 from apimachinery.controller.requests import generation_changed as generation_changed
 from apimachinery.controller.sources import Channel, Every
 from apimachinery.controller.unchanged import applied_already
-from apimachinery.queue.async_running import AsyncFlag, AsyncGroup
+from apimachinery.queue.async_running import AsyncFlag, AsyncRunningGroup
 from apimachinery.queue.async_work_queue import AsyncWorkQueue
 from apimachinery.queue.backlog import RateLimiter
 from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
@@ -137,7 +137,7 @@ class AsyncController(Generic[T]):
         """What a run of it has."""
         self.queue: AsyncWorkQueue[Request] = AsyncWorkQueue(self._limiter, self._clock)
         self._runtime = runtime
-        self._group = AsyncGroup()
+        self._group = AsyncRunningGroup()
         self._stopped = AsyncFlag()
         self._deaf: list[Callable[[], None]] = []
         self._views: dict[object, AsyncCacheView[Any]] = {}

@@ -33,7 +33,7 @@ from apimachinery.client.errors import ApiError, NotFound, TransportError
 from apimachinery.controller.requests import LostLeadership as LostLeadership
 from apimachinery.meta.printing import printable
 from apimachinery.meta.resources import Resource
-from apimachinery.queue.async_running import AsyncFlag, AsyncGroup
+from apimachinery.queue.async_running import AsyncFlag, AsyncRunningGroup
 from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
 from apimachinery.queue.observing import Observer
 
@@ -96,7 +96,7 @@ class AsyncElector:
         self._namespace = election.namespace or client.config.namespace
         self._clock = clock
         self._observer = observer if observer is not None else Observer()
-        self._group = AsyncGroup()
+        self._group = AsyncRunningGroup()
         self._leads = False
         self._deadline = float("-inf")
         self._seen: dict[str, Any] | None = None

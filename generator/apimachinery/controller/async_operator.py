@@ -19,7 +19,7 @@ from apimachinery.controller.async_election import AsyncElection, AsyncElector, 
 from apimachinery.controller.probes import Probes
 from apimachinery.controller.written import WrittenObjects
 from apimachinery.meta.resources import Resource
-from apimachinery.queue.async_running import AsyncFlag, AsyncGroup, async_on_signals
+from apimachinery.queue.async_running import AsyncFlag, AsyncRunningGroup, async_on_signals
 from apimachinery.queue.clock import SYSTEM_CLOCK, Clock
 from apimachinery.queue.observing import GuardedObserver, Observer
 
@@ -90,7 +90,7 @@ class AsyncOperator:
         self._lost = False
         self._grace = grace_seconds
         self._sync_seconds = sync_seconds
-        self._group = AsyncGroup()
+        self._group = AsyncRunningGroup()
         self._failure: Exception | None = None
         checks = {"/healthz": self._death, "/livez": self._death, "/readyz": self._trouble}
         self.probes = (

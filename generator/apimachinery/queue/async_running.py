@@ -87,7 +87,7 @@ class AsyncFlag:
         return self._set
 
 
-class AsyncGroup:
+class AsyncRunningGroup:
     """Things that run at the same time."""
 
     def __init__(self) -> None:
