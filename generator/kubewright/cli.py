@@ -137,6 +137,12 @@ COMMANDS: Final[dict[str, SubCommand]] = {
         "Serve",
         "server",
     ),
+    "explore": SubCommand(
+        "kubewright.tools.explore.command",
+        "a page that shows a cluster: objects live, who owns each field, what a change makes",
+        "Serve",
+        "server",
+    ),
     "owners": SubCommand(
         "kubewright.tools.owners",
         "an object with the field manager of each line in the margin",

@@ -20,6 +20,7 @@ from apimachinery.cel.checking.literal_checks import literal_faults
 from apimachinery.cel.libraries.declarations import Function, Library, merge
 from apimachinery.cel.running.planner import Planner
 from apimachinery.cel.running.steps import FIRST_SLOT
+from apimachinery.cel.running.trace import TracedPart, TracingPlanner
 from apimachinery.cel.syntax import macros as m
 from apimachinery.cel.syntax.ast import Node
 from apimachinery.cel.syntax.macros import Expander, MacroKey
@@ -210,6 +211,14 @@ class Environment:
             self.functions, self.constants, self._wire_name, construct=self._construct, folds=self.folds
         )
         return Program(source, node, planner, self.limit)
+
+    def trace(self, source: str) -> tuple[Program, list[TracedPart]]:
+        """The program of an expression that writes down what its parts give; raises as ``compile`` does."""
+        node = self.check(source)
+        planner = TracingPlanner(
+            self.functions, self.constants, self._wire_name, construct=self._construct, folds=False
+        )
+        return Program(source, node, planner, self.limit), planner.parts
 
     def compile_unchecked(self, source: str) -> Program:
         """Parse and plan without types: every name is looked for when it is met."""

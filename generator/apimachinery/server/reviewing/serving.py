@@ -7,16 +7,15 @@ version of the answer are seen to here. What a function raises is answered as 50
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import ssl
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from apimachinery.http.listening import Listener
 from apimachinery.http.messages import Request, Response
-from apimachinery.http.protocol import ConnectionLimits, Connections
+from apimachinery.http.protocol import ConnectionLimits
 from apimachinery.http.steps import ASKS, compute
-from apimachinery.http.tls import HANDSHAKE_SECONDS
 from apimachinery.wire.json import DecodeFault, decode, encode
 
 log = logging.getLogger("kubewright.webhook")
@@ -31,7 +30,6 @@ _KINDS = {
 }
 BODY_BYTES = 16 << 20
 """A list of custom resources is converted with one call."""
-SWEEP_SECONDS = 1.0
 
 
 class ReviewApplication:
@@ -87,44 +85,11 @@ def _plain(status: int, text: str) -> Response:
     return Response(status, text.encode() + b"\n", "text/plain; charset=utf-8")
 
 
-class ReviewServer:
+class ReviewServer(Listener):
     """Serves on the event loop that starts it; ``port`` 0 takes a free one."""
 
     def __init__(
         self, answers: Mapping[str, Answer], tls: ssl.SSLContext, host: str = "127.0.0.1", port: int = 0
     ) -> None:
         self.application = ReviewApplication(answers)
-        self._connections = Connections(self.application, ConnectionLimits(body_bytes=BODY_BYTES))
-        self._tls = tls
-        self._host = host
-        self.port = port
-        self._listener: asyncio.Server | None = None
-        self._sweeping: asyncio.Task[None] | None = None
-
-    async def start(self) -> None:
-        """Listens when it returns. Raises OSError."""
-        loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(
-            self._connections,
-            self._host,
-            self.port,
-            ssl=self._tls,
-            ssl_handshake_timeout=HANDSHAKE_SECONDS if self._tls else None,
-            backlog=1024,
-        )
-        self.port = self._listener.sockets[0].getsockname()[1]
-        self._sweeping = asyncio.create_task(self._sweep())
-
-    async def stop(self, seconds: float = 5.0) -> None:
-        """Takes no new connections, and lets reviews under way end."""
-        if self._listener is not None:
-            self._listener.close()
-        await self._connections.end(seconds)
-        if self._sweeping is not None:
-            self._sweeping.cancel()
-            await asyncio.gather(self._sweeping, return_exceptions=True)
-
-    async def _sweep(self) -> None:
-        while True:
-            await asyncio.sleep(SWEEP_SECONDS)
-            self._connections.sweep()
+        super().__init__(self.application, ConnectionLimits(body_bytes=BODY_BYTES), tls, host, port)

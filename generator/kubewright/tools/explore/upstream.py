@@ -1,0 +1,124 @@
+"""The cluster behind the explorer: requests of the page go on to it with the credentials of a kubeconfig, or, where
+the page logs in, with the token that the page sends. No request ever goes there with rights that nobody gave it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from apimachinery.client.config import Config, ConfigError, Credential
+from apimachinery.client.credentials import CredentialSource
+from apimachinery.client.tls import make_tls
+from apimachinery.http.messages import Request, Response
+from apimachinery.http.outgoing import CallFailed, Endpoint, Outgoing
+from apimachinery.http.relay import Destination, Relayed, relay
+
+SECONDS = 60.0
+READ_BYTES = 32 << 20
+_WITHHELD = ("impersonate-", "kubewright-", "sec-", "x-remote-", "x-forwarded-")
+_BROWSERS = ("cookie", "origin", "referer")
+"""What a browser adds; of no use to the cluster."""
+
+
+class Upstream:
+    """Sends requests on. ``login``: with the page's own token, and never with those of the configuration."""
+
+    def __init__(self, config: Config, *, login: bool) -> None:
+        if config.proxy_url:
+            raise ConfigError("proxy-url: the explorer reaches clusters without a proxy only")
+        self.config = config
+        self.login = login
+        self._credentials = CredentialSource(config)
+        self._outgoing = Outgoing()
+        self._tls: tuple[object, ssl.SSLContext | None] = (None, None)
+        address = urlsplit(config.server)
+        self._root = f"{address.scheme}://{address.netloc}"
+        self._base = unquote(address.path.rstrip("/"))
+
+    async def relay(self, request: Request, path: str) -> Relayed:
+        """The cluster's answer to a request for ``path``. Raises CallFailed, ConfigError."""
+        for may_retry in (not self.login and self._credentials.can_refresh, False):
+            destination = await self._destination(request, path)
+            answer = await relay(self._outgoing, request, destination)
+            if answer.status != 401 or not may_retry:
+                break
+            self._credentials.refresh()
+        return answer
+
+    async def get(self, request: Request, path: str) -> Any:
+        """The JSON at a path, read with the rights of a request. Raises CallFailed, ConfigError."""
+        destination = await self._destination(request, path)
+        endpoint = Endpoint(
+            destination.root + destination.target,
+            destination.tls,
+            dict(destination.headers),
+            SECONDS,
+            destination.server_name,
+        )
+        opened = await self._outgoing.open("GET", endpoint, [("Accept", "application/json")])
+        try:
+            content = await opened.read(READ_BYTES)
+            value = json.loads(content)
+        except (ValueError, RecursionError) as fault:
+            raise CallFailed(f"{path}: {fault}") from None
+        if opened.status != 200:
+            message = value.get("message") if isinstance(value, dict) else ""
+            raise CallFailed(str(message or f"{path}: answered {opened.status}"), opened.status)
+        return value
+
+    async def _destination(self, request: Request, path: str) -> Destination:
+        credential = Credential(authority=self.config.certificate_authority)
+        if not self.login:
+            # Plugins are programs, which take their time.
+            credential = await asyncio.to_thread(self._credentials.current)
+        headers = [("Accept-Encoding", "identity"), *self._identity(request, credential)]
+        lasts = any(word in ("true", "1") for name in ("watch", "follow") for word in request.sought(name))
+        return Destination(
+            self._root,
+            self._base + path,
+            request.query_string,
+            self._tls_of(credential),
+            self.config.tls_server_name,
+            headers,
+            _WITHHELD + _BROWSERS,
+            SECONDS,
+            lasts,
+            urlsplit(self.config.server).netloc,
+        )
+
+    def _identity(self, request: Request, credential: Credential) -> list[tuple[str, str]]:
+        if self.login:
+            given = request.headers.get("authorization", "")
+            return [("Authorization", given)] if given else []
+        own = [("Authorization", credential.authorization)] if credential.authorization else []
+        return [*own, *self.config.impersonation.headers()]
+
+    def _tls_of(self, credential: Credential) -> ssl.SSLContext | None:
+        if not self.config.is_tls:
+            return None
+        material = (credential.certificate, credential.key, credential.authority)
+        if self._tls[0] != material:
+            self._tls = (material, make_tls(self.config, credential))
+        return self._tls[1]
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        await self._outgoing.close()
+
+
+def failed(fault: CallFailed | ConfigError) -> Response:
+    """The answer where the cluster gave none."""
+    code = fault.status if isinstance(fault, CallFailed) and fault.status else 502
+    status = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "message": str(fault),
+        "reason": "BadGateway" if code == 502 else "",
+        "code": code,
+    }
+    return Response(code, json.dumps(status).encode())

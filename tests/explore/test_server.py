@@ -1,0 +1,263 @@
+"""The explorer's server: whom it answers, with whose rights it asks the cluster, and what it computes."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from apimachinery.client.config import Config, ConfigError
+from kubewright.testing.server import ApiServer
+from kubewright.testing.thread import ServerThread
+from kubewright.tools.explore.command import ExplorerServer
+from kubewright.tools.explore.guard import KEY_HEADER
+from kubewright.tools.explore.upstream import Upstream
+from tests.tools.command import kubewright
+
+SECONDS = 20.0
+
+
+class Asking:
+    """A client of the explorer, which sends what the page sends unless told otherwise."""
+
+    def __init__(self, server: ExplorerServer) -> None:
+        self.server = server
+        self.place = server.origin.removeprefix("http://")
+
+    def __call__(
+        self, method: str, path: str, body: Any = None, **headers: str | None
+    ) -> tuple[int, dict[str, str], bytes]:
+        connection = http.client.HTTPConnection(self.place, timeout=SECONDS)
+        sent = {"Host": self.place, KEY_HEADER: self.server.guard.key}
+        sent |= {name.replace("_", "-"): value for name, value in headers.items()}  # type: ignore[misc]
+        try:
+            connection.putrequest(method, path, skip_host=True)
+            data = json.dumps(body).encode() if body is not None else b""
+            for name, value in {**sent, "Content-Length": str(len(data))}.items():
+                if value is not None:
+                    connection.putheader(name, value)
+            connection.endheaders(data)
+            answer = connection.getresponse()
+            return answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
+        finally:
+            connection.close()
+
+    def json(self, name: str, /, **asked: Any) -> Any:
+        status, _, body = self("POST", f"/explorer/{name}", asked)
+        assert status == 200, body
+        return json.loads(body)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ApiServer]:
+    with ApiServer() as server:
+        yield server
+
+
+def _running(config: Config, *, login: bool) -> ServerThread[ExplorerServer]:
+    return ServerThread(ExplorerServer(Upstream(config, login=login)))
+
+
+@pytest.fixture(scope="module")
+def asking(cluster: ApiServer) -> Iterator[Asking]:
+    thread = _running(Config.load(cluster.kubeconfig), login=False)
+    yield Asking(thread.server)
+    thread.stop()
+
+
+@pytest.fixture(scope="module")
+def login(cluster: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
+    path = tmp_path_factory.mktemp("eve") / "kubeconfig"
+    path.write_text(cluster.kubeconfig_for("eve"))
+    thread = _running(Config.load(path), login=True)
+    yield Asking(thread.server)
+    thread.stop()
+
+
+NODES = "/cluster/api/v1/namespaces"
+
+
+@pytest.mark.parametrize(
+    ("headers", "said"),
+    [
+        ({"Host": "evil.example:80"}, "loopback"),
+        ({"Host": "127.0.0.1"}, "loopback"),
+        ({"Host": None}, ""),
+        ({"Origin": "http://evil.example"}, "other pages"),
+        ({"Origin": "null"}, "other pages"),
+        ({"Sec_Fetch_Site": "cross-site"}, "other pages"),
+        ({"Sec_Fetch_Site": "same-site"}, "other pages"),
+        ({KEY_HEADER: "guessed"}, "key of this run"),
+        ({KEY_HEADER: None}, "key of this run"),
+    ],
+)
+def test_who_is_not_answered(asking: Asking, headers: dict[str, str | None], said: str) -> None:
+    for method, path in (("GET", NODES), ("POST", "/explorer/lines"), ("GET", "/explorer/about")):
+        status, _, body = asking(method, path, **headers)
+        assert status in (400, 403)
+        assert said in body.decode()
+
+
+def test_a_refused_write_reaches_nobody(asking: Asking) -> None:
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "evil"}}
+    assert asking("POST", NODES, body, Origin="http://evil.example")[0] == 403
+    assert asking("GET", f"{NODES}/evil")[0] == 404
+
+
+def test_requests_have_the_rights_of_the_kubeconfig(asking: Asking) -> None:
+    status, headers, body = asking("GET", NODES, Authorization="Bearer nobody", Impersonate_User="eve")
+    assert status == 200
+    assert json.loads(body)["kind"] == "NamespaceList"
+    assert headers["content-security-policy"] == "default-src 'none'; sandbox"
+
+
+def test_with_login_requests_have_the_rights_of_the_token_alone(login: Asking, cluster: ApiServer) -> None:
+    # Whoever has no token is the administrator of this server, and eve may do nothing: the kubeconfig is hers.
+    assert login("GET", NODES)[0] == 200
+    eve = json.loads(cluster.kubeconfig_for("eve"))["users"][0]["user"]["token"]
+    assert login("GET", NODES, Authorization=f"Bearer {eve}")[0] == 403
+    assert login("POST", "/explorer/access", {"question": "who-can"}, Authorization=f"Bearer {eve}")[0] == 403
+    assert login("GET", NODES, Authorization="Bearer nobody")[0] == 401
+
+
+def test_a_watch_comes_as_it_happens(asking: Asking, cluster: ApiServer) -> None:
+    connection = http.client.HTTPConnection(asking.place, timeout=SECONDS)
+    connection.request(
+        "GET", "/cluster/api/v1/configmaps?watch=true", headers={KEY_HEADER: asking.server.guard.key}
+    )
+    answer = connection.getresponse()
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "seen"}}
+    cluster.request("POST", "/api/v1/namespaces/default/configmaps", made)
+    names = []
+    while "seen" not in names:
+        line = answer.readline()
+        assert line
+        names.append(json.loads(line)["object"]["metadata"].get("name"))
+    connection.close()
+
+
+def test_questions(asking: Asking) -> None:
+    obj = {
+        "kind": "X",
+        "metadata": {"managedFields": [{"manager": "of a version to come"}]},
+        "spec": {"a": 1},
+    }
+    lines = asking.json("lines", object=obj)["lines"]
+    assert [line["text"] for line in lines if line["field"] == "spec.a"] == ["  a: 1"]
+    read = asking.json("read", text="a: 1\nspec:\n  ports:\n  - port: 80\n")
+    assert read["lines"]["spec.ports[0].port"] == 4
+    broken = asking.json("read", text="a: 1\nb: [\n")
+    assert broken["line"] >= 2 and broken["fault"]
+    assert asking.json("read", text="a: 1\na: 2\n")["duplicates"]
+    chains = asking.json("access", question="who-can", verb="delete", resource="pods")["chains"]
+    assert {"subject", "binding", "role", "rule"} == chains[0].keys()
+    why = asking.json(
+        "access",
+        question="why",
+        subject="sa:kube-system/namespace-controller",
+        verb="delete",
+        resource="pods",
+    )
+    assert why["chains"][0]["role"] == "ClusterRole system:controller:namespace-controller"
+
+
+@pytest.mark.parametrize(
+    ("question", "asked", "status"),
+    [
+        ("lines", {"object": []}, 400),
+        ("difference", {"before": 1}, 400),
+        ("access", {"subject": "sa:x", "question": "why"}, 400),
+        ("nothing", {}, 404),
+        ("cel", [], 400),
+    ],
+)
+def test_what_cannot_be_answered(asking: Asking, question: str, asked: Any, status: int) -> None:
+    got, _, body = asking("POST", f"/explorer/{question}", asked)
+    assert got == status and body
+
+
+def test_paths_that_are_not_there(asking: Asking) -> None:
+    assert asking("GET", "/page/../guard.py")[0] == 404
+    assert asking("GET", "/page/%2e%2e/guard.py")[0] == 404
+    assert asking("POST", "/")[0] == 405
+    assert asking("GET", "/cluster/nowhere")[0] == 404
+    assert asking("GET", NODES, Upgrade="websocket", Connection="Upgrade")[0] in (400, 426)
+
+
+def test_a_cluster_that_does_not_answer() -> None:
+    thread = _running(Config(server="http://127.0.0.1:9"), login=False)
+    try:
+        status, _, body = Asking(thread.server)("GET", NODES)
+        assert (status, json.loads(body)["kind"]) == (502, "Status")
+    finally:
+        thread.stop()
+
+
+def test_origins_of_differences(asking: Asking) -> None:
+    entry = {"apiVersion": "v1", "fieldsType": "FieldsV1", "manager": "me"}
+    after = {
+        "metadata": {
+            "name": "x",
+            "labels": {"by": "policy"},
+            "managedFields": [
+                {**entry, "operation": "Apply", "fieldsV1": {"f:spec": {"f:a": {}}}},
+                {**entry, "operation": "Update", "fieldsV1": {"f:metadata": {"f:labels": {"f:by": {}}}}},
+            ],
+        },
+        "spec": {"a": 2, "default": True},
+    }
+    before = {"metadata": {"name": "x"}, "spec": {"a": 1}}
+    sent = {"metadata": {"name": "x"}, "spec": {"a": 2}}
+    lines = asking.json("difference", before=before, after=after, sent=sent, manager="me")["lines"]
+    marks = {line["text"].strip(): (line["mark"], line.get("origin")) for line in lines}
+    assert marks["name: x"] == ("same", None)
+    assert marks["a: 1"] == ("removed", None)
+    assert marks["a: 2"] == ("added", "you")
+    assert marks["by: policy"] == ("added", "admission")
+    assert marks["default: true"] == ("added", "server")
+
+
+def test_a_policy_is_tried(asking: Asking) -> None:
+    policy = {
+        "spec": {
+            "matchConditions": [{"name": "c", "expression": "object.metadata.name != 'other'"}],
+            "variables": [{"name": "n", "expression": "object.spec.replicas"}],
+            "validations": [
+                {"expression": "variables.n <= 3", "messageExpression": "'has ' + string(variables.n)"}
+            ],
+        }
+    }
+    objects = [
+        {"metadata": {"name": n}, "spec": {"replicas": r}} for n, r in (("a", 5), ("b", 1), ("other", 9))
+    ]
+    results = asking.json("policy", policy=policy, objects=objects)["results"]
+    assert [(r["outcome"], r.get("messages")) for r in results] == [
+        ("refused", ["has 5"]),
+        ("allowed", []),
+        ("not matched", None),
+    ]
+    wrong = {"spec": {"validations": [{"expression": "object."}]}}
+    assert "Syntax error" in asking.json("policy", policy=wrong, objects=objects)["fault"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--server", "x"], "begins with http:// or https://"),
+        (["--server", "http://x", "--context", "y"], "give no kubeconfig"),
+        (["--certificate-authority", "x"], "goes with --server"),
+        (["--kubeconfig", "/nowhere"], "/nowhere"),
+    ],
+)
+def test_command_lines_that_cannot_be(words: list[str], said: str) -> None:
+    code, _, err = kubewright("explore", *words)
+    assert code == 2
+    assert said in err
+
+
+def test_proxies_are_refused() -> None:
+    with pytest.raises(ConfigError, match="proxy-url"):
+        Upstream(Config(server="http://x", proxy_url="http://p"), login=False)
