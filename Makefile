@@ -125,7 +125,13 @@ release: $(SETUP) ## everything CI runs, then wheel and source archive in dist/,
 	$(MAKE) --no-print-directory test gate docs
 	$(RUN) -m tests.packaging.release
 
-wheel: $(SETUP) ## the wheel, in dist/
+.PHONY: explorer
+explorer: ## build the explorer's page from explorer/, which wheels include; needs node and npm
+	@command -v npm >/dev/null || { echo "npm is needed: on Debian, apt-get install nodejs npm"; exit 1; }
+	@cd explorer && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent check && npm run --silent build
+
+wheel: $(SETUP) ## the wheel, in dist/; with the explorer's page where npm is at hand
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory explorer; else echo "no npm: the wheel has no page of the explorer"; fi
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean: ## what can be made again

@@ -197,27 +197,26 @@ def test_a_cluster_that_does_not_answer() -> None:
 
 
 def test_origins_of_differences(asking: Asking) -> None:
-    entry = {"apiVersion": "v1", "fieldsType": "FieldsV1", "manager": "me"}
+    applied = {"apiVersion": "v1", "fieldsType": "FieldsV1", "manager": "me", "operation": "Apply"}
+    managed = [{**applied, "fieldsV1": {"f:spec": {"f:a": {}, "f:given": {}}}}]
+    before = {"metadata": {"name": "x", "managedFields": managed}, "spec": {"a": 1, "given": 5, "there": "v"}}
+    sent = {"metadata": {"name": "x"}, "spec": {"a": 2, "items": [{"name": "c"}]}}
     after = {
-        "metadata": {
-            "name": "x",
-            "labels": {"by": "policy"},
-            "managedFields": [
-                {**entry, "operation": "Apply", "fieldsV1": {"f:spec": {"f:a": {}}}},
-                {**entry, "operation": "Update", "fieldsV1": {"f:metadata": {"f:labels": {"f:by": {}}}}},
-            ],
-        },
-        "spec": {"a": 2, "default": True},
+        "spec": {"items": [{"name": "c", "pull": "Always"}], "there": "w", "given": 1, "a": 2},
+        "metadata": {"name": "x", "labels": {"by": "policy"}, "generation": 3},
+        "status": {"seen": True},
     }
-    before = {"metadata": {"name": "x"}, "spec": {"a": 1}}
-    sent = {"metadata": {"name": "x"}, "spec": {"a": 2}}
     lines = asking.json("difference", before=before, after=after, sent=sent, manager="me")["lines"]
     marks = {line["text"].strip(): (line["mark"], line.get("origin")) for line in lines}
-    assert marks["name: x"] == ("same", None)
+    assert marks["name: x"] == ("same", None), "the order of fields is no difference"
     assert marks["a: 1"] == ("removed", None)
     assert marks["a: 2"] == ("added", "you")
-    assert marks["by: policy"] == ("added", "admission")
-    assert marks["default: true"] == ("added", "server")
+    assert marks["- name: c"] == ("added", "you")
+    assert marks["pull: Always"] == ("added", "server"), "a default in what was added"
+    assert marks["given: 1"] == ("added", "server"), "a default in the place of what was given up"
+    assert marks["there: w"] == ("added", "admission")
+    assert marks["labels:"] == marks["by: policy"] == ("added", "admission")
+    assert marks["generation: 3"] == marks["seen: true"] == ("added", "server")
 
 
 def test_a_policy_is_tried(asking: Asking) -> None:

@@ -23,14 +23,14 @@ from typing import Any
 from apimachinery.client.config import ConfigError
 from apimachinery.http.messages import Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.http.outgoing import CallFailed
-from apimachinery.merge.managed_fields import EntryError
+from apimachinery.merge.managed_fields import APPLY, EntryError
 from apimachinery.merge.owners import Ownership
 from apimachinery.wire.json import DecodeFault, decode
 from kubewright.tools.explore import access, page, places
 from kubewright.tools.explore.difference import difference
 from kubewright.tools.explore.expressions import evaluate
 from kubewright.tools.explore.guard import Guard
-from kubewright.tools.explore.lines import lines_of
+from kubewright.tools.explore.lines import lines_of, owned_value
 from kubewright.tools.explore.trials import try_policy
 from kubewright.tools.explore.upstream import Upstream, failed
 from kubewright.tools.owners import as_json
@@ -52,6 +52,19 @@ def _lines(asked: Json) -> Json:
     return as_json(ownership, lines_of(obj, ownership))
 
 
+def _owned(asked: Json) -> Json:
+    """What a manager has applied, as the text that an apply begins with; of a new manager the object's names alone."""
+    obj = _object(asked.get("object"))
+    ownership = Ownership.of(obj)
+    applied = [
+        number
+        for number, each in enumerate(ownership.managers)
+        if each.owner.manager == asked.get("manager") and each.owner.operation == APPLY
+    ]
+    value = owned_value(obj, ownership, applied[0] if applied else -1)
+    return {"text": "\n".join(line.text for line in lines_of(value, Ownership({}))) + "\n"}
+
+
 def _difference(asked: Json) -> Json:
     before, after, sent = (asked.get(name) for name in ("before", "after", "sent"))
     for each in (before, after, sent):
@@ -68,6 +81,7 @@ def _object(value: Any) -> Json:
 
 QUESTIONS: dict[str, Callable[[Json], Json]] = {
     "lines": _lines,
+    "owned": _owned,
     "read": lambda asked: places.read(str(asked.get("text") or "")),
     "difference": _difference,
     "cel": evaluate,

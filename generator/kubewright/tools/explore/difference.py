@@ -1,9 +1,13 @@
 """What a write would make of an object, line by line, and who made each difference.
 
-A line that is new has an ``origin``: ``you`` where the sent document says it, ``admission`` where a policy or
-webhook did, ``server`` for the rest, which is defaults and what the server fills in. An apply shows who it was:
-what admission changes belongs to the applier's name with the operation Update, and a default to nobody. Other
-writes own all that changes, so there everything that was not sent counts as the server's.
+A line that is new has an ``origin``:
+
+- ``you``: the sent document says it;
+- ``server``: a default, or what the server keeps itself. Defaults come with structures that the document adds, and take
+  the place of fields that an applier gives up;
+- ``admission``: the rest, which a policy or a webhook has changed. No answer says who did, and managedFields
+  do not have it; yet an object that is stored has all its defaults already, so what changes in a part that was there
+  before, and was not sent, is no default.
 """
 
 from __future__ import annotations
@@ -11,13 +15,13 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 from typing import Any
 
-from apimachinery.merge.managed_fields import APPLY, UPDATE
+from apimachinery.merge.managed_fields import APPLY
 from apimachinery.merge.owners import Ownership
-from kubewright.tools.explore.lines import OwnedLine, lines_of
+from kubewright.tools.explore.lines import OwnedLine, Path, lines_of
 
 MOST_LINES = 4_000
 """What is compared line by line between the first and the last difference; more is shown as one block replaced."""
-_VOLATILE = frozenset({"metadata.resourceVersion", "metadata.generation"})
+_KEPT_BY_SERVER = ("f:resourceVersion", "f:generation", "f:uid", "f:creationTimestamp")
 Json = dict[str, Any]
 
 
@@ -26,41 +30,73 @@ def difference(
 ) -> list[Json]:
     """The lines of both, each with ``mark``: same, removed or added, and the origin of what is added."""
     old = _lines(before)
-    ownership = Ownership.of(after) if after is not None else Ownership({})
-    new = lines_of(after, ownership) if after is not None else []
-    sent_fields = {line.field: line.text.strip() for line in _lines(sent)}
+    new = _lines(_in_order_of(after, before) if before is not None else after)
+    origins = _Origins(before or {}, old, _lines(sent), manager) if sent is not None else None
     shown: list[Json] = []
     for kind, old_from, old_to, new_from, new_to in _opcodes(old, new):
         if kind == "equal":
-            shown += [
-                {"text": line.text, "field": line.field, "mark": "same"} for line in new[new_from:new_to]
-            ]
+            shown += [_shown(line, "same") for line in new[new_from:new_to]]
             continue
-        shown += [
-            {"text": line.text, "field": line.field, "mark": "removed"} for line in old[old_from:old_to]
-        ]
+        shown += [_shown(line, "removed") for line in old[old_from:old_to]]
         for line in new[new_from:new_to]:
-            origin = _origin(line, ownership, sent_fields, manager) if sent is not None else ""
-            shown.append({"text": line.text, "field": line.field, "mark": "added", "origin": origin})
+            added = _shown(line, "added")
+            if origins is not None:
+                added["origin"] = origins.of(line.path, line.text.strip())
+            shown.append(added)
     return shown
+
+
+def _shown(line: OwnedLine, mark: str) -> Json:
+    return {"text": line.text, "field": line.field, "mark": mark}
 
 
 def _lines(obj: Json | None) -> list[OwnedLine]:
     return lines_of(obj, Ownership({})) if obj is not None else []
 
 
-def _origin(line: OwnedLine, ownership: Ownership, sent: dict[str, str], manager: str) -> str:
-    if line.field in _VOLATILE:
-        return "server"
-    owners = [ownership.managers[number].owner for number in line.owners]
-    operations = {owner.operation for owner in owners if owner.manager == manager}
-    if APPLY in operations or sent.get(line.field) == line.text.strip():
-        return "you"
-    if UPDATE in operations and any(
-        m.owner.operation == APPLY and m.owner.manager == manager for m in ownership.managers
-    ):
-        return "admission"
-    return "server"
+def _in_order_of(after: Any, before: Any) -> Any:
+    """``after`` with the fields of ``before`` in the order they have there: order is no difference."""
+    if isinstance(after, dict) and isinstance(before, dict):
+        known = {name: _in_order_of(after[name], before[name]) for name in before if name in after}
+        return {**known, **{name: value for name, value in after.items() if name not in known}}
+    if isinstance(after, list) and isinstance(before, list):
+        pairs = [_in_order_of(item, other) for item, other in zip(after, before, strict=False)]
+        return pairs + after[len(pairs) :]
+    return after
+
+
+class _Origins:
+    """Says who is behind a line that is new."""
+
+    def __init__(self, before: Json, old: list[OwnedLine], sent: list[OwnedLine], manager: str) -> None:
+        self._old = {line.path for line in old}
+        self._sent = {line.path: line.text.strip() for line in sent}
+        self._given_up = _applied_fields(before, manager)
+        self._fields = {line.path: line.field for line in old}
+
+    def of(self, path: Path, text: str) -> str:
+        """The origin of the line of a path; its text tells whether it is as it was sent."""
+        if path[:1] == ("f:status",) or (
+            path[:1] == ("f:metadata",) and path[1:2] and path[1] in _KEPT_BY_SERVER
+        ):
+            return "server"
+        if self._sent.get(path) == text:
+            return "you"
+        if path in self._old:
+            return (
+                "server" if self._fields[path] in self._given_up and path not in self._sent else "admission"
+            )
+        parent = path[:-1]
+        if not parent or parent in self._old:
+            return "admission"
+        return "server" if parent in self._sent else self.of(parent, "")
+
+
+def _applied_fields(obj: Json, manager: str) -> set[str]:
+    """The fields that a manager has applied."""
+    ownership = Ownership.of(obj)
+    own = {n for n, each in enumerate(ownership.managers) if each.owner[:2] == (manager, APPLY)}
+    return {line.field for line in lines_of(obj, ownership) if own.intersection(line.owners)}
 
 
 def _opcodes(old: list[OwnedLine], new: list[OwnedLine]) -> list[tuple[str, int, int, int, int]]:

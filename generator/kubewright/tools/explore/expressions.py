@@ -21,10 +21,14 @@ Json = dict[str, Any]
 
 
 def evaluate(asked: Json) -> Json:
-    """``expression`` with ``variables`` (name → JSON). With ``schema`` (OpenAPI v3) ``self`` and ``oldSelf`` have its
+    """Evaluate ``expression`` with ``variables`` (name → JSON), and others that are the ``same`` (name → name).
+
+    With ``schema`` (OpenAPI v3) ``self`` and ``oldSelf`` have its
     types, as in the rules of a CRD; else variables have any type."""
     environment = Environment.kubernetes(str(asked.get("version") or "1.36")).extend(limit=PER_CALL_LIMIT)
     variables = dict(asked.get("variables") or {})
+    for name, other in (asked.get("same") or {}).items():
+        variables[name] = variables.get(other)
     types: dict[str, t.Type] = dict.fromkeys(variables, t.DYN)
     provider = None
     if isinstance(asked.get("schema"), dict):

@@ -56,6 +56,36 @@ def lines_of(obj: dict[str, Any], ownership: Ownership) -> list[OwnedLine]:
     return writer.lines
 
 
+def owned_value(obj: dict[str, Any], ownership: Ownership, number: int) -> dict[str, Any]:
+    """What one manager owns of an object, with what names it: the document that the manager would apply again."""
+    metadata = obj.get("metadata") or {}
+    named = {name: metadata[name] for name in ("name", "namespace") if name in metadata}
+    shown = {**obj, "metadata": {k: v for k, v in metadata.items() if k != "managedFields"}}
+    owned = _owned(shown, OwnedPlace.top(ownership), number)
+    owned = owned if isinstance(owned, dict) else {}
+    head = {name: obj[name] for name in ("apiVersion", "kind") if name in obj}
+    return {**head, "metadata": {**named, **(owned.pop("metadata", None) or {})}, **owned}
+
+
+def _owned(value: Any, place: OwnedPlace, number: int) -> Any:
+    """The owned part of a value; None where nothing is. A field that is null is owned by nobody who applies."""
+    if number in place.share.owners and number in place.whole_owners:
+        return value
+    if isinstance(value, dict):
+        below = {name: _owned(item, place.field(name)[1], number) for name, item in value.items()}
+        kept = {name: item for name, item in below.items() if item is not None}
+        return kept if kept or number in place.share.owners else None
+    if isinstance(value, list):
+        items = []
+        for item, (element, below_item) in zip(value, place.items(value), strict=True):
+            found = _owned(item, below_item, number)
+            if found is not None and element.startswith("k:") and isinstance(found, dict):
+                found = {**json.loads(element[2:]), **found}
+            items += [found] if found is not None else []
+        return items or None
+    return value if number in place.share.owners else None
+
+
 class _Writer:
     """Writes lines. Each method answers with the owners of what it wrote."""
 

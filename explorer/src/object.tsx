@@ -1,0 +1,131 @@
+/** One object: who owns it, edits, its time, other versions, CEL against it. */
+
+import { useEffect, useState } from "preact/hooks";
+import { Refusal, ask, cluster, stream, withQuery, type Json } from "./api";
+import { Edit } from "./edit";
+import { apiVersion, pathOf, type Kind } from "./kinds";
+import { Owners } from "./owners";
+import { Difference, Problem, Tabs, cut, useLoaded } from "./parts";
+import { Cel } from "./play";
+import { groupPart, link, type Route } from "./route";
+import { remember } from "./seen";
+import { ObjectTime } from "./time";
+
+const TABS: [string, string][] = [
+  ["owners", "Owners"],
+  ["edit", "Edit"],
+  ["time", "Time"],
+  ["versions", "Versions"],
+  ["cel", "CEL"],
+];
+
+export function ObjectPage({ kind, namespace, name, route }: { kind: Kind; namespace: string; name: string; route: Route }) {
+  const tab = route.query.get("tab") ?? "owners";
+  const path = pathOf(kind, namespace, name);
+  const { object, fault, setObject } = useObject(kind, namespace, name, route.query.get("back") ?? "");
+  const parts = ["object", groupPart(kind.group), kind.plural, namespace || "-", name];
+  return (
+    <article>
+      <h1>
+        <span class="kind">
+          <a href={link(["kind", groupPart(kind.group), kind.plural], { ns: namespace })}>{kind.kind}</a>
+        </span>{" "}
+        {cut(namespace ? `${namespace}/${name}` : name)}
+      </h1>
+      <Tabs tabs={TABS} current={tab} label="Views of the object" to={(each) => link(parts, { tab: each })} />
+      {fault !== undefined && <Problem fault={fault} />}
+      {tab === "time" && <ObjectTime kind={kind} namespace={namespace} name={name} isThere={!!object} />}
+      {object && tab === "owners" && <Owners object={object} />}
+      {object && tab === "edit" && <Edit key={object.metadata?.uid} object={object} path={path} onWritten={setObject} />}
+      {object && tab === "versions" && <Versions kind={kind} namespace={namespace} name={name} />}
+      {object && tab === "cel" && <Cel kind={kind} object={object} />}
+    </article>
+  );
+}
+
+/** The object, kept up to date by a watch of it alone. */
+function useObject(kind: Kind, namespace: string, name: string, turn: string) {
+  const [object, setObject] = useState<Json>();
+  const [fault, setFault] = useState<unknown>();
+  useEffect(() => {
+    const stopping = new AbortController();
+    setObject(undefined);
+    setFault(undefined);
+    void keep(kind, namespace, name, stopping.signal, setObject, setFault);
+    return () => stopping.abort();
+  }, [kind, namespace, name, turn]);
+  return { object, fault, setObject };
+}
+
+async function keep(
+  kind: Kind,
+  namespace: string,
+  name: string,
+  signal: AbortSignal,
+  take: (object: Json | undefined) => void,
+  fail: (fault: unknown) => void,
+): Promise<void> {
+  const path = pathOf(kind, namespace, name);
+  let pause = 500;
+  while (!signal.aborted) {
+    try {
+      const { value } = await cluster(path, { signal, quiet: pause > 500 });
+      fail(undefined);
+      take(value);
+      remember(path, "SEEN", value.metadata ?? {}, value);
+      if (!kind.verbs.includes("watch")) return;
+      const query = { watch: "true", fieldSelector: `metadata.name=${name}`, resourceVersion: value.metadata?.resourceVersion };
+      for await (const event of stream(withQuery(pathOf(kind, namespace), query), "application/json", signal)) {
+        if (event.type === "ERROR") break;
+        pause = 500;
+        remember(path, event.type, event.object.metadata ?? {}, event.object);
+        if (event.type === "DELETED") {
+          take(undefined);
+          fail(new Error("It was deleted; Time has it as it was."));
+        } else {
+          fail(undefined);
+          take(event.object);
+        }
+      }
+    } catch (caught) {
+      if (signal.aborted) return;
+      fail(caught);
+      if (caught instanceof Refusal && caught.code !== 410 && caught.code < 500 && caught.code !== 429) return;
+      await new Promise((resolve) => setTimeout(resolve, pause));
+      pause = Math.min(pause * 2, 15_000);
+    }
+  }
+}
+
+/** The object at each version that is served, the first compared with any other. */
+function Versions({ kind, namespace, name }: { kind: Kind; namespace: string; name: string }) {
+  const { value, fault } = useLoaded(
+    (signal) => Promise.all(kind.versions.map(async (version) => (await cluster(pathOf(kind, namespace, name, version), { signal })).value)),
+    [kind, namespace, name],
+  );
+  const [other, setOther] = useState(1);
+  if (fault) return <Problem fault={fault} />;
+  if (!value) return <p>Reading all versions…</p>;
+  if (value.length < 2) return <p>It is served as {apiVersion(kind)} alone.</p>;
+  return (
+    <section aria-label="Versions">
+      <label>
+        {kind.versions[0]} beside{" "}
+        <select value={other} onChange={(event) => setOther(Number(event.currentTarget.value))}>
+          {kind.versions.map((version, index) => (
+            <option key={version} value={index}>
+              {version}
+            </option>
+          ))}
+        </select>
+      </label>
+      <BesideEachOther before={value[0]!} after={value[other] ?? value[0]!} />
+    </section>
+  );
+}
+
+function BesideEachOther({ before, after }: { before: Json; after: Json }) {
+  const { value, fault } = useLoaded((signal) => ask("difference", { before, after }, signal), [before, after]);
+  if (fault) return <Problem fault={fault} />;
+  return value ? <Difference lines={value.lines} label="Difference of the versions" /> : null;
+}

@@ -1,0 +1,325 @@
+/** Play: CEL, policies before they are bound, who may do what and why. */
+
+import { useEffect, useState } from "preact/hooks";
+import { ask, cluster, withQuery, type Json } from "./api";
+import { Editor, type Remark } from "./editor";
+import { pathOf, type Kind } from "./kinds";
+import { Problem, cut, useLoaded } from "./parts";
+import { go, type Route } from "./route";
+import { rulesOf, schemaOf } from "./schema";
+
+const PAUSE = 250;
+
+/** What a path of a rule leads to in an object; the first item of lists. */
+function valueAt(object: Json, path: string): unknown {
+  let value: any = object;
+  for (const part of path.replaceAll("[]", ".0").split(".").filter(Boolean)) value = value?.[part];
+  return value;
+}
+
+export function Cel({ kind, object }: { kind?: Kind; object: Json }) {
+  const [expression, setExpression] = useState("has(self.spec)");
+  const [path, setPath] = useState("");
+  const [answer, setAnswer] = useState<Json | null>(null);
+  const [fault, setFault] = useState<unknown>(null);
+  const rules = useLoaded(async () => {
+    if (!kind) return [];
+    const { root, schemas } = await schemaOf(kind);
+    return rulesOf(root, schemas);
+  }, [kind]);
+  useEffect(() => {
+    const stopping = new AbortController();
+    const timer = setTimeout(() => {
+      const self = path ? valueAt(object, path) : object;
+      // An object of a megabyte is sent once, whatever it is called.
+      const asked = { expression, variables: { self, object: path ? object : null }, same: { oldSelf: "self", oldObject: "object", ...(path ? {} : { object: "self" }) } };
+      ask("cel", asked, stopping.signal).then(
+        (value) => {
+          setAnswer(value);
+          setFault(null);
+        },
+        (caught) => !stopping.signal.aborted && setFault(caught),
+      );
+    }, PAUSE);
+    return () => {
+      clearTimeout(timer);
+      stopping.abort();
+    };
+  }, [expression, path, object]);
+  return (
+    <section class="cel" aria-label="CEL">
+      {(rules.value?.length ?? 0) > 0 && (
+        <label>
+          Rules of the kind{" "}
+          <select
+            onChange={(event) => {
+              const chosen = rules.value![Number(event.currentTarget.value)];
+              if (!chosen) return;
+              setExpression(chosen.rule.rule);
+              setPath(chosen.path);
+            }}
+          >
+            <option value="">choose</option>
+            {rules.value!.map(({ path: at, rule }, index) => (
+              <option key={index} value={index}>
+                {cut(`${at || "."}: ${rule.rule}`).slice(0, 120)}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <label>
+        <code>self</code> is <input value={path} placeholder=".spec (empty: the object)" onInput={(event) => setPath(event.currentTarget.value)} />
+      </label>
+      <label class="wide">
+        Expression
+        <textarea rows={3} spellcheck={false} value={expression} onInput={(event) => setExpression(event.currentTarget.value)} />
+      </label>
+      <Problem fault={fault} />
+      {answer && <CelAnswer answer={answer} />}
+    </section>
+  );
+}
+
+function CelAnswer({ answer }: { answer: Json }) {
+  if (answer.fault) return <pre class="problem" role="alert">{cut(answer.fault)}</pre>;
+  return (
+    <div role="status">
+      <p>
+        <strong data-testid="value" class={answer.error ? "bad" : ""}>
+          {answer.error ? cut(answer.error) : cut(JSON.stringify(answer.value))}
+        </strong>{" "}
+        <span class="type">{answer.type}</span> cost {answer.cost} of {answer.limit}
+      </p>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Part</th>
+            <th scope="col">Type</th>
+            <th scope="col">Value</th>
+          </tr>
+        </thead>
+        <tbody>
+          {(answer.parts ?? []).map((part: Json, index: number) => (
+            <tr key={index} class={part.count ? "" : "aside"}>
+              <td>
+                <code>{cut(part.text)}</code>
+              </td>
+              <td class="type">{part.type}</td>
+              <td>
+                {part.count === 0 && "not evaluated"}
+                {part.values.map((value: Json) => value.error ?? value.value).join(", ")}
+                {part.count > part.values.length && part.values.length > 0 && `, … (${part.count} times)`}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+const POLICY = `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: example
+spec:
+  validations:
+  - expression: "has(object.metadata.labels)"
+    message: an object needs labels
+`;
+
+/** A policy against the objects that are there. */
+export function PolicyTrial({ kinds }: { kinds: Kind[] }) {
+  const [text, setText] = useState(POLICY);
+  const [kindName, setKindName] = useState("configmaps.");
+  const [namespace, setNamespace] = useState("");
+  const [remarks, setRemarks] = useState<Remark[]>([]);
+  const [answer, setAnswer] = useState<Json | null>(null);
+  const [fault, setFault] = useState<unknown>(null);
+  const policies = useLoaded(async () => {
+    const there = kinds.find((kind) => kind.plural === "validatingadmissionpolicies");
+    return there ? ((await cluster(pathOf(there))).value.items ?? []) : [];
+  }, [kinds]);
+  const run = async () => {
+    setFault(null);
+    setRemarks([]);
+    setAnswer(null);
+    try {
+      const read = await ask("read", { text });
+      if (read.fault) {
+        setRemarks([{ line: read.line, severity: "error", text: read.fault }]);
+        return;
+      }
+      const kind = kinds.find((each) => `${each.plural}.${each.group}` === kindName)!;
+      const { value } = await cluster(withQuery(pathOf(kind, namespace), { limit: 500 }));
+      const type = { apiVersion: value.apiVersion, kind: kind.kind };
+      const objects = (value.items ?? []).map((each: Json) => ({ ...type, ...each }));
+      setAnswer(await ask("policy", { policy: read.value, objects, resource: kind.plural }));
+    } catch (caught) {
+      setFault(caught);
+    }
+  };
+  return (
+    <article>
+      <h1>Try a policy</h1>
+      <p class="doc">A ValidatingAdmissionPolicy, judged against objects that are there, as if each were created now. Nothing is written.</p>
+      <div class="filters">
+        <label>
+          Begin with{" "}
+          <select
+            onChange={(event) => {
+              const chosen = policies.value?.[Number(event.currentTarget.value)];
+              if (chosen) void ask("lines", { object: chosen }).then((found) => setText(found.lines.map((line: Json) => line.text).join("\n")), setFault);
+            }}
+          >
+            <option value="">an example</option>
+            {(policies.value ?? []).map((each: Json, index: number) => (
+              <option key={index} value={index}>
+                {cut(each.metadata.name)}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Objects{" "}
+          <select value={kindName} onChange={(event) => setKindName(event.currentTarget.value)}>
+            {kinds
+              .filter((kind) => kind.verbs.includes("list"))
+              .map((kind) => (
+                <option key={`${kind.plural}.${kind.group}`} value={`${kind.plural}.${kind.group}`}>
+                  {kind.kind} {kind.group}
+                </option>
+              ))}
+          </select>
+        </label>
+        <label>
+          Namespace <input value={namespace} onInput={(event) => setNamespace(event.currentTarget.value)} />
+        </label>
+        <button type="button" class="primary" onClick={() => void run()}>
+          Try it
+        </button>
+      </div>
+      <Editor text={text} label="The policy, YAML" remarks={remarks} onText={setText} onRun={() => void run()} />
+      <Problem fault={fault ?? answer?.fault} />
+      {answer && !answer.fault && (
+        <table data-testid="trial">
+          <thead>
+            <tr>
+              <th scope="col">Object</th>
+              <th scope="col">Outcome</th>
+              <th scope="col">Why</th>
+            </tr>
+          </thead>
+          <tbody>
+            {answer.results.map((each: Json, index: number) => (
+              <tr key={index} class={each.outcome === "refused" ? "bad" : ""}>
+                <td>{cut(each.namespace ? `${each.namespace}/${each.name}` : each.name)}</td>
+                <td>{each.outcome}</td>
+                <td>{cut((each.messages ?? []).join("; "))}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </article>
+  );
+}
+
+const QUESTIONS: [string, string][] = [
+  ["who-can", "Who can …?"],
+  ["why", "Why can somebody …?"],
+  ["what-can", "What can somebody do?"],
+];
+
+/** Roles and bindings: who, why, what. */
+export function Access({ route }: { route: Route }) {
+  const given = Object.fromEntries(route.query);
+  const question = given.question || "who-can";
+  const isAsked = question === "what-can" ? !!given.subject : !!given.resource && (question === "who-can" || !!given.subject);
+  const { value, fault } = useLoaded(
+    async (signal) => (isAsked ? ask("access", { ...given, question }, signal) : undefined),
+    [JSON.stringify(given)],
+  );
+  const me = useLoaded(async () => {
+    const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+    const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    return (await cluster(path, { method: "POST", type: "application/json", body: JSON.stringify(review), quiet: true })).value.status?.userInfo;
+  }, []);
+  const chains: Json[] = value?.chains ?? [];
+  return (
+    <article>
+      <h1>Who can do what, and why</h1>
+      {me.value && (
+        <p class="doc">
+          You are <code>{cut(String(me.value.username))}</code>, in {cut((me.value.groups ?? []).join(", ") || "no group")}.
+        </p>
+      )}
+      <form
+        class="filters"
+        onSubmit={(event) => {
+          event.preventDefault();
+          go(["play", "access"], Object.fromEntries([...new FormData(event.currentTarget as HTMLFormElement)].map(([name, text]) => [name, String(text)])));
+        }}
+      >
+        <label>
+          Question{" "}
+          <select name="question" defaultValue={question} key={question}>
+            {QUESTIONS.map(([name, text]) => (
+              <option key={name} value={name} selected={name === question}>
+                {text}
+              </option>
+            ))}
+          </select>
+        </label>
+        {(["subject", "verb", "resource", "group", "namespace", "name"] as const).map((name) => (
+          <label key={name}>
+            {name} <input name={name} defaultValue={given[name] ?? ""} placeholder={EXAMPLES[name]} />
+          </label>
+        ))}
+        <button class="primary">Ask</button>
+      </form>
+      <Problem fault={fault} />
+      {value && (
+        <>
+          <p role="status" data-testid="verdict">
+            {question === "why" && (chains.length ? "Yes, by these rules:" : "No: no binding gives a rule that allows it. Members of system:masters can do everything without one.")}
+            {question !== "why" && `${chains.length} rules.`}
+          </p>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Subject</th>
+                <th scope="col">Binding</th>
+                <th scope="col">Role</th>
+                <th scope="col">Rule</th>
+              </tr>
+            </thead>
+            <tbody>
+              {chains.slice(0, 500).map((chain, index) => (
+                <tr key={index}>
+                  <td>{cut(chain.subject)}</td>
+                  <td>{cut(chain.binding)}</td>
+                  <td>{cut(chain.role)}</td>
+                  <td>
+                    <code>{cut(chain.rule)}</code>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+          {question === "why" && !chains.length && <p class="doc">Ask “Who can …?” with the same verb and resource to see which roles would.</p>}
+        </>
+      )}
+    </article>
+  );
+}
+
+const EXAMPLES = {
+  subject: "user:jane, group:dev, sa:ns/name",
+  verb: "get",
+  resource: "pods/log",
+  group: "apps",
+  namespace: "all",
+  name: "any",
+};

@@ -1,0 +1,399 @@
+"""What people come to the explorer for, each story in a headless chromium against a server of ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from apimachinery.client.config import Config
+from kubewright.testing.server import ApiServer
+from kubewright.testing.thread import ServerThread
+from tests.explore.browser import Explorer, chromium, serious_findings
+from tests.explore.scripted import END, ScriptedCluster
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+MERGE = "application/merge-patch+json"
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ApiServer]:
+    with ApiServer() as server:
+        pod = {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "c", "image": "nginx"}]},
+        }
+        spec = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": pod}
+        for name in ("web", "other"):
+            body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+            server.request("POST", f"{DEPLOYMENTS}?fieldManager=me", body)
+        server.request("PATCH", f"{DEPLOYMENTS}/web/scale?fieldManager=hpa", {"spec": {"replicas": 3}}, MERGE)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def explorer(browser: Browser, cluster: ApiServer) -> Iterator[Explorer]:
+    made = Explorer(browser, Config.load(cluster.kubeconfig))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def opened(explorer: Explorer) -> Iterator[Page]:
+    page = explorer.open()
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def page(explorer: Explorer, opened: Page) -> Iterator[Page]:
+    explorer.faults.clear()
+    yield opened
+    assert explorer.faults == []
+
+
+@pytest.fixture
+def scripted(browser: Browser) -> Iterator[tuple[ScriptedCluster, Explorer]]:
+    thread = ServerThread(ScriptedCluster())
+    explorer = Explorer(browser, Config(server=thread.server.url))
+    yield thread.server, explorer
+    explorer.close()
+    thread.stop()
+
+
+def config_map(name: str, **data: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+def write(page: Page, text: str) -> None:
+    """Puts a text into the editor."""
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+a")
+    page.locator(".cm-content").evaluate(
+        """(element, text) => {
+            const clipboardData = new DataTransfer();
+            clipboardData.setData("text/plain", text);
+            element.dispatchEvent(new ClipboardEvent("paste", {clipboardData, bubbles: true, cancelable: true}));
+        }""",
+        text,
+    )
+
+
+def apply(spec: str) -> str:
+    return f"apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n{spec}"
+
+
+def test_find_a_kind(page: Page) -> None:
+    page.get_by_role("heading", name="kinds").wait_for()
+    page.locator("body").press("/")
+    page.keyboard.type("deploy")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Deployment").wait_for()
+    page.get_by_role("link", name="Schema").click()
+    page.get_by_label("Fields with").fill("replicas")
+    page.get_by_role("button", name="▸ spec").click()
+    page.locator(".field", has_text="replicas").first.wait_for()
+    assert "integer" in page.locator(".field", has_text="replicas").first.inner_text()
+
+
+def test_follow_a_rollout_live(page: Page, explorer: Explorer, cluster: ApiServer) -> None:
+    explorer.show(page, "/kind/apps/deployments?ns=default")
+    page.get_by_test_id("health").get_by_text("live").wait_for()
+    row = page.get_by_role("row", name=re.compile("^other"))
+    cluster.request("PATCH", f"{DEPLOYMENTS}/other", {"spec": {"replicas": 7}}, MERGE)
+    row.filter(has_text="0/7").wait_for()
+    cluster.request("PATCH", f"{DEPLOYMENTS}/other", {"spec": {"replicas": 8}}, MERGE)
+    row.filter(has_text="0/8").wait_for()
+    cluster.request("DELETE", f"{DEPLOYMENTS}/other")
+    row.wait_for(state="detached")
+
+
+def test_see_who_owns_replicas(page: Page, explorer: Explorer) -> None:
+    explorer.show(page, "/object/apps/deployments/default/web")
+    line = page.locator(".line", has_text="replicas: 3")
+    line.wait_for()
+    assert line.get_attribute("data-owners") == "hpa/scale"
+    line.click()
+    assert "hpa/scale by Update of apps/v1" in page.locator(".chosen").inner_text()
+    page.get_by_role("button", name=re.compile("^hpa.scale")).click()
+    assert "aside" not in (line.get_attribute("class") or "")
+    assert "aside" in (page.locator(".line", has_text="image: nginx").get_attribute("class") or "")
+    assert "nobody" in (page.locator(".line", has_text="uid:").get_attribute("class") or "")
+
+
+def test_resolve_a_conflict(page: Page, explorer: Explorer, cluster: ApiServer) -> None:
+    explorer.show(page, "/object/apps/deployments/default/web?tab=edit")
+    page.locator(".cm-line", has_text="kind: Deployment").wait_for()
+    write(page, apply("  replicas: 5\n"))
+    page.get_by_role("button", name="Try it").click()
+    remark = page.locator(".remarks li")
+    remark.wait_for()
+    assert remark.get_attribute("data-line") == "6"
+    assert 'conflict with "hpa"' in remark.inner_text()
+    page.get_by_label("take fields over").check()
+    page.get_by_role("button", name="Try it").click()
+    page.locator(".line.added", has_text="replicas: 5").wait_for()
+    assert cluster.request("GET", f"{DEPLOYMENTS}/web")["spec"]["replicas"] == 3, "a dry run writes nothing"
+    page.get_by_role("button", name="Write it").click()
+    page.get_by_role("heading", name="Written").wait_for()
+    assert cluster.request("GET", f"{DEPLOYMENTS}/web")["spec"]["replicas"] == 5
+
+
+def test_a_dry_run_under_a_mutating_policy(page: Page, explorer: Explorer, cluster: ApiServer) -> None:
+    mutation = {
+        "expression": 'Object{metadata: Object.metadata{labels: Object.metadata.labels{by: "policy"}}}'
+    }
+    rule = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["deployments"]}
+    spec = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "reinvocationPolicy": "Never",
+        "failurePolicy": "Fail",
+        "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": mutation}],
+    }
+    mutating = "MutatingAdmissionPolicy"
+    api = "admissionregistration.k8s.io/v1"
+    body: dict[str, Any] = {"apiVersion": api, "kind": mutating, "metadata": {"name": "by"}, "spec": spec}
+    cluster.request("POST", f"{ADMISSION}/mutatingadmissionpolicies", body)
+    body = {
+        "apiVersion": api,
+        "kind": f"{mutating}Binding",
+        "metadata": {"name": "by"},
+        "spec": {"policyName": "by"},
+    }
+    cluster.request("POST", f"{ADMISSION}/mutatingadmissionpolicybindings", body)
+    try:
+        explorer.show(page, "/object/apps/deployments/default/web?tab=edit&again=1")
+        page.locator(".cm-line", has_text="kind: Deployment").wait_for()
+        write(page, apply("  minReadySeconds: 4\n"))
+        page.get_by_role("button", name="Try it").click()
+        page.locator(".line.added", has_text="minReadySeconds: 4").wait_for()
+        assert page.locator(".line.added", has_text="minReadySeconds").get_attribute("data-origin") == "you"
+        assert page.locator(".line.added", has_text="by: policy").get_attribute("data-origin") == "admission"
+    finally:
+        cluster.request("DELETE", f"{ADMISSION}/mutatingadmissionpolicybindings/by")
+
+
+def test_a_422_at_its_field(page: Page, explorer: Explorer) -> None:
+    explorer.show(page, "/object/apps/deployments/default/web?tab=edit&again=2")
+    page.locator(".cm-line", has_text="kind: Deployment").wait_for()
+    write(page, apply("  minReadySeconds: 1\n  replicas: -1\n"))
+    page.get_by_role("button", name="Try it").click()
+    remark = page.locator(".remarks li", has_text="spec.replicas")
+    remark.wait_for()
+    assert remark.get_attribute("data-line") == "7"
+    assert "greater than or equal to 0" in remark.inner_text()
+    write(page, apply("  replicas: 5\n  repliacs: 5\n"))
+    page.get_by_role("button", name="Try it").click()
+    page.get_by_role("alert").filter(has_text="repliacs").first.wait_for()
+
+
+def test_bring_back_a_deleted_object(page: Page, explorer: Explorer, cluster: ApiServer) -> None:
+    cluster.request("POST", CONFIG_MAPS, config_map("lost", a="1"))
+    explorer.show(page, "/object/core/configmaps/default/lost")
+    page.locator(".line", has_text='a: "1"').wait_for()
+    cluster.request("DELETE", f"{CONFIG_MAPS}/lost")
+    page.get_by_role("alert").filter(has_text="It was deleted").wait_for()
+    page.get_by_role("link", name="Time", exact=True).click()
+    page.get_by_role("button", name=re.compile("^Create it again")).click()
+    page.locator(".line", has_text='a: "1"').wait_for()
+    assert cluster.request("GET", f"{CONFIG_MAPS}/lost")["data"] == {"a": "1"}
+
+
+def test_compare_two_times(page: Page, explorer: Explorer, cluster: ApiServer) -> None:
+    cluster.request("POST", f"{CONFIG_MAPS}?fieldManager=first", config_map("old", a="1", b="1"))
+    explorer.show(page, "/object/core/configmaps/default/old")
+    page.locator(".line", has_text='a: "1"').wait_for()
+    cluster.request("PATCH", f"{CONFIG_MAPS}/old?fieldManager=second", {"data": {"a": "2"}}, MERGE)
+    page.locator(".line", has_text='a: "2"').wait_for()
+    page.get_by_role("link", name="Time", exact=True).click()
+    page.locator("tbody tr", has_text="second (Update)").wait_for()
+    assert page.locator("tbody tr").count() == 2
+    page.locator(".line.removed", has_text='a: "1"').wait_for()
+    page.locator(".line.added", has_text='a: "2"').wait_for()
+
+
+def test_try_a_cel_rule(page: Page, explorer: Explorer) -> None:
+    explorer.show(page, "/object/apps/deployments/default/web?tab=cel")
+    page.get_by_label("Expression").fill("self.spec.replicas > 100 && self.none")
+    page.get_by_test_id("value").filter(has_text="false").wait_for()
+    row = page.locator("tbody tr").filter(has=page.get_by_text("self.spec.replicas", exact=True))
+    assert re.search(r"\t[35]$", row.inner_text())
+    assert "not evaluated" in page.locator("tbody tr", has_text="self.none").inner_text()
+    page.get_by_label("Expression").fill("self.")
+    page.get_by_role("alert").filter(has_text="Syntax error").wait_for()
+
+
+def test_a_policy_before_it_is_bound(page: Page, explorer: Explorer) -> None:
+    explorer.show(page, "/play/policy")
+    page.get_by_label("Objects").select_option("deployments.apps")
+    write(page, "spec:\n  validations:\n  - expression: object.spec.replicas < 2\n    message: too many\n")
+    page.get_by_role("button", name="Try it").click()
+    row = page.get_by_test_id("trial").locator("tbody tr", has_text="default/web")
+    row.wait_for()
+    assert "refused" in row.inner_text() and "too many" in row.inner_text()
+
+
+def test_explain_a_denial(browser: Browser, cluster: ApiServer, tmp_path: Path) -> None:
+    body: dict[str, Any] = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
+    rules = [{"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["*"], "verbs": ["list"]}]
+    body |= {"metadata": {"name": "looks"}, "rules": rules}
+    cluster.request("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", body)
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "looks"}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "eve"}
+    body = {**body, "kind": "ClusterRoleBinding", "roleRef": reference, "subjects": [subject]}
+    del body["rules"]
+    cluster.request("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", body)
+    path = tmp_path / "kubeconfig"
+    path.write_text(cluster.kubeconfig_for("eve"))
+    explorer = Explorer(browser, Config.load(path))
+    try:
+        page = explorer.open("/kind/core/secrets?ns=default")
+        page.get_by_role("link", name="Why?").click()
+        page.get_by_test_id("verdict").filter(has_text="No: no binding").wait_for()
+        page.get_by_label("Question").select_option("who-can")
+        page.get_by_role("button", name="Ask").click()
+        page.get_by_role("cell", name="ClusterRole cluster-admin").first.wait_for()
+        page.close()
+    finally:
+        explorer.close()
+
+
+def test_ten_thousand_rows(scripted: tuple[ScriptedCluster, Explorer]) -> None:
+    cluster, explorer = scripted
+    cluster.rows = [cluster.row(f"c{number:05}") for number in range(10_000)]
+    page = explorer.open("/kind/core/configmaps")
+    page.get_by_test_id("count").filter(has_text="10000 of 10000").wait_for()
+    assert page.locator("[role=row]").count() < 120, "only what is in sight is in the document"
+    page.get_by_test_id("health").get_by_text("live").wait_for()
+    for number in range(300):
+        cluster.send("MODIFIED", cluster.row(f"c{number % 10:05}", str(number)))
+    page.get_by_role("row", name=re.compile("c00009")).filter(has_text="299").wait_for()
+    page.locator(".virtual").evaluate("each => { each.scrollTop = each.scrollHeight; }")
+    page.get_by_role("link", name="c09999").wait_for()
+    page.get_by_role("button", name="Name").click()
+    page.get_by_role("button", name="Name ↑").click()
+    page.locator(".virtual").evaluate("each => { each.scrollTop = 0; }")
+    page.get_by_role("link", name="c09999").wait_for()
+    page.get_by_label("Rows with").fill("c0777")
+    page.get_by_test_id("count").filter(has_text="10 of 10000").wait_for()
+    assert explorer.faults == []
+
+
+def test_lost_connections_and_410_heal(scripted: tuple[ScriptedCluster, Explorer]) -> None:
+    cluster, explorer = scripted
+    cluster.rows = [cluster.row("a")]
+    page = explorer.open("/kind/core/configmaps")
+    live = page.get_by_test_id("health").get_by_text("live")
+    live.wait_for()
+    cluster.send("ADDED", cluster.row("b"))
+    page.get_by_role("link", name="b", exact=True).wait_for()
+    newest = str(cluster.version)
+    # A watch that ends goes on from the last version; a server that is gone for a moment is asked again.
+    cluster.broken = True
+    cluster.say(END)
+    page.get_by_test_id("health").get_by_text("connection lost").wait_for()
+    cluster.broken = False
+    live.wait_for()
+    assert cluster.watched_from[-1] == newest
+    assert cluster.lists == 1
+    cluster.send("ADDED", cluster.row("c"))
+    page.get_by_role("link", name="c", exact=True).wait_for()
+    # Too old: the list is read again.
+    cluster.rows = [cluster.row("d")]
+    cluster.say({"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old"}})
+    page.get_by_role("link", name="d", exact=True).wait_for()
+    page.get_by_role("link", name="a", exact=True).wait_for(state="detached")
+    assert cluster.lists == 2
+
+
+MARKUP = '"><img src=x onerror="window.ran=1"><script>window.ran=1</script>\x1b[31m\u202e'
+
+
+def test_a_hostile_object(scripted: tuple[ScriptedCluster, Explorer]) -> None:
+    cluster, explorer = scripted
+    entry = {
+        "operation": "Update",
+        "apiVersion": "v1",
+        "time": "2026-01-01T00:00:00Z",
+        "fieldsType": "FieldsV1",
+    }
+    many = [
+        {**entry, "manager": f"{MARKUP}{number}", "fieldsV1": {"f:data": {f"f:k{number}": {}}}}
+        for number in range(10_000)
+    ]
+    metadata = {
+        "name": "evil",
+        "namespace": "default",
+        "uid": "u",
+        "labels": {MARKUP: MARKUP},
+        "resourceVersion": "1",
+    }
+    data = {f"k{number}": MARKUP for number in range(10_000)} | {"large": "x" * (3 << 19), MARKUP: MARKUP}
+    cluster.objects["evil"] = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {**metadata, "managedFields": many},
+        "data": data,
+    }
+    row = cluster.row(MARKUP, MARKUP)
+    cluster.rows = [row]
+    page = explorer.open("/kind/core/configmaps")
+    page.get_by_role("link", name="<script>").wait_for()
+    explorer.show(page, "/object/core/configmaps/default/evil")
+    page.locator(".manager", has_text="<script>").first.wait_for()
+    page.locator(".line", has_text="labels:").click()
+    page.locator(".chosen").wait_for()
+    page.locator(".code").evaluate("each => { each.scrollTop = each.scrollHeight; }")
+    page.locator(".line", has_text="characters)").first.wait_for()
+    for tab in ("Edit", "Time", "CEL"):
+        page.get_by_role("link", name=tab, exact=True).click()
+        page.locator("section[aria-label]").first.wait_for()
+    assert page.evaluate("window.ran") is None
+    assert explorer.faults == []
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "/",
+        "/kind/apps/deployments",
+        "/kind/apps/deployments?tab=schema",
+        "/object/apps/deployments/default/web",
+        "/object/apps/deployments/default/web?tab=edit",
+        "/object/apps/deployments/default/web?tab=time",
+        "/object/apps/deployments/default/web?tab=cel",
+        "/play/access?question=who-can&verb=get&resource=pods",
+    ],
+)
+def test_nothing_serious_for_who_hears_the_page(page: Page, explorer: Explorer, place: str) -> None:
+    explorer.show(page, place)
+    page.locator("h1").wait_for()
+    page.locator(
+        "main .row, main .line, main table, main .fields, main .groups, main .cm-line"
+    ).first.wait_for()
+    assert serious_findings(page) == []
+
+
+def test_the_requests_in_other_words(page: Page, explorer: Explorer) -> None:
+    explorer.show(page, "/object/core/configmaps/default/old")
+    page.get_by_role("button", name="Requests").click()
+    page.locator(".requests button", has_text="GET /api/v1/namespaces/default/configmaps/old").first.click()
+    text = page.locator(".requests dl").inner_text()
+    assert "curl -H" in text
+    assert "kubectl get configmaps 'old' -n 'default'" in text
+    assert 'Request("GET", "/api/v1/namespaces/default/configmaps/old"' in text
+    page.get_by_role("button", name="Requests", exact=True).click()
