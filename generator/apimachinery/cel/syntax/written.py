@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from apimachinery.cel.syntax.ast import (
-    Call,
+    CallNode,
     Comprehension,
     Ident,
     ListExpr,
@@ -29,7 +29,7 @@ def written(node: Node, source: str) -> str:
     if isinstance(node, Select):
         text = f"{written(node.operand, source)}.{node.field}"
         return f"has({text})" if node.test_only else text
-    if isinstance(node, Call):
+    if isinstance(node, CallNode):
         return _call(node, source)
     if isinstance(node, ListExpr):
         return f"[{', '.join(written(each, source) for each in node.elements)}]"
@@ -43,7 +43,7 @@ def written(node: Node, source: str) -> str:
     return f"{written(node.range, source)}.{_called(source, node.offset)}"
 
 
-def _call(node: Call, source: str) -> str:
+def _call(node: CallNode, source: str) -> str:
     arguments = [written(each, source) for each in node.args]
     name = node.function
     if name in _UNARY:

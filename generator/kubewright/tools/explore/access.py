@@ -10,7 +10,7 @@ from typing import Any
 
 from apimachinery.access.authorization import Attributes
 from apimachinery.access.bindings import GROUP, KINDS
-from kubewright.tools.rbac.graph import NOBODY, AccessGraph, Chain, read_subject
+from kubewright.tools.rbac.graph import NOBODY, AccessGraph, GrantChain, read_subject
 
 PATHS = {plural: f"/apis/{GROUP}/v1/{plural}" for plural in KINDS}
 MOST_CHAINS = 2_000
@@ -47,7 +47,7 @@ def answer(asked: Json, objects: Iterable[Json]) -> Json:
     return {"chains": found, "roles": graph.count}
 
 
-def _shown(chain: Chain) -> Json:
+def _shown(chain: GrantChain) -> Json:
     return {
         "subject": chain.who,
         "binding": chain.bound_by,
