@@ -9,7 +9,7 @@ RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= PYTHONDONTWRITEBYTECODE= $(
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: explained projects cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables help setup generate verify test test-real test-faults test-partitions peers test-kill golden lint type bench bench-growth bench-server soak-cel wheel release clean differential
+.PHONY: explained node projects cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables help setup generate verify test test-real test-faults test-partitions peers test-kill golden lint type bench bench-growth bench-server soak-cel wheel release clean differential
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -39,8 +39,11 @@ test-real: $(SETUP) ## every real input through every check, many more examples 
 explained: $(SETUP) ## kubewright explain and kubectl explain compared, every field of a release; EXPLAINED="1.36 100" takes 100 pages
 	PYTHONPATH=generator:generated:. PYTHONWARNINGS= $(BIN)/python -m tests.tools.explained $(EXPLAINED)
 
+node: ## what checks generated TypeScript: compiler and linter, from npm
+	npm install --prefix tests/compiler/languages/node --no-audit --no-fund --no-package-lock --silent
+
 golden: $(SETUP) ## rewrite the golden files and the client's plain verbs; review the diff
-	$(RUN) -m pytest -q tests/compiler/emit/golden tests/client/test_twins.py --rewrite-golden
+	$(RUN) -m pytest -q tests/compiler/emit/golden tests/compiler/languages/test_golden.py tests/client/test_twins.py --rewrite-golden
 
 lint: $(SETUP) ## ruff on hand-written and generated code, dead code
 	$(BIN)/ruff check generator generated tests examples

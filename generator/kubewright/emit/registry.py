@@ -12,6 +12,7 @@ from kubewright.emit.interface import Language
 LANGUAGES = {
     "python": "kubewright.emit.python",
     "jsonschema": "kubewright.emit.jsonschema",
+    "typescript": "kubewright.emit.typescript",
 }
 
 

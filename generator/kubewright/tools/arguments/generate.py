@@ -7,7 +7,7 @@ import os
 
 FLAVOURS = ("msgspec", "pydantic", "dataclass", "typeddict")
 ENUMS = ("literal", "enum")
-LANGUAGES = ("python", "jsonschema")
+LANGUAGES = ("python", "jsonschema", "typescript")
 """Those of ``kubewright.config``."""
 
 EXAMPLES = r"""
