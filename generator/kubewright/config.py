@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -263,30 +263,11 @@ class _Reader:
                 f"{place}/{key}",
                 f"known: {', '.join(sorted(_PACKAGE_KEYS))}",
             )
-        models = body.get("models", "msgspec")
-        if models not in FLAVOURS:
-            self.fault(f"unknown models {models!r}", f"{place}/models", f"one of: {', '.join(FLAVOURS)}")
-        documentation, standalone = body.get("documentation"), body.get("standalone", False)
-        if documentation is not None and not isinstance(documentation, bool):
-            self.fault("`documentation` must be true or false", f"{place}/documentation")
-            documentation = None
-        if not isinstance(standalone, bool):
-            self.fault("`standalone` must be true or false", f"{place}/standalone")
-        lenient = body.get("lenient", False)
-        if not isinstance(lenient, bool):
-            self.fault("`lenient` must be true or false", f"{place}/lenient")
-        enums = body.get("enums", "literal")
-        if enums not in ENUMS:
-            self.fault(f"unknown enums {enums!r}", f"{place}/enums", f"one of: {', '.join(ENUMS)}")
-        names = body.get("names", {})
-        if not isinstance(names, dict):
-            self.fault("`names` must map places to class names", f"{place}/names", "Book.spec.shelf: Shelf")
-            names = {}
-        for path, chosen in names.items():
-            if not (isinstance(path, str) and _NAMED.fullmatch(path)):
-                self.fault(f"`names`: {path!r} is no place", f"{place}/names", "write Kind.field.field")
-            elif not (isinstance(chosen, str) and _CLASS.fullmatch(chosen) and not keyword.iskeyword(chosen)):
-                self.fault(f"`names`: {chosen!r} is no name of a class", f"{place}/names/{path}")
+        models = self._word(body, "models", FLAVOURS, "msgspec", place)
+        documentation = self._flag(body, "documentation", place)
+        standalone, lenient = self._flag(body, "standalone", place), self._flag(body, "lenient", place)
+        enums = self._word(body, "enums", ENUMS, "literal", place)
+        names = self._names(body, place)
         facts = body.get("facts")
         if facts is not None and not isinstance(facts, str):
             self.fault("`facts` must be the path of a folder", f"{place}/facts")
@@ -307,14 +288,39 @@ class _Reader:
                 if (source := self._source(item, f"{place}/sources/{index}"))
             ),
             documentation=documentation,
-            models=str(models),
+            models=models,
             standalone=standalone is True,
             lenient=lenient is True,
-            enums=str(enums),
+            enums=enums,
             names=tuple((str(path), str(chosen)) for path, chosen in names.items()),
             facts=self.folder / facts if facts else None,
             only=tuple(only),
         )
+
+    def _word(self, body: dict[str, Any], key: str, words: Sequence[str], usual: str, place: str) -> str:
+        word = body.get(key, usual)
+        if word not in words:
+            self.fault(f"unknown {key} {word!r}", f"{place}/{key}", f"one of: {', '.join(words)}")
+        return str(word)
+
+    def _flag(self, body: dict[str, Any], key: str, place: str) -> bool | None:
+        flag = body.get(key)
+        if isinstance(flag, bool) or (flag is None and (key not in body or key == "documentation")):
+            return flag
+        self.fault(f"`{key}` must be true or false", f"{place}/{key}")
+        return None
+
+    def _names(self, body: dict[str, Any], place: str) -> dict[Any, Any]:
+        names: dict[Any, Any] = body.get("names", {})
+        if not isinstance(names, dict):
+            self.fault("`names` must map places to class names", f"{place}/names", "Book.spec.shelf: Shelf")
+            names = {}
+        for path, chosen in names.items():
+            if not (isinstance(path, str) and _NAMED.fullmatch(path)):
+                self.fault(f"`names`: {path!r} is no place", f"{place}/names", "write Kind.field.field")
+            elif not (isinstance(chosen, str) and _CLASS.fullmatch(chosen) and not keyword.iskeyword(chosen)):
+                self.fault(f"`names`: {chosen!r} is no name of a class", f"{place}/names/{path}")
+        return names
 
     def _source(self, item: Any, place: str) -> Source | None:
         if isinstance(item, str):

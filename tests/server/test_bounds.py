@@ -8,8 +8,8 @@ import json
 from tests.server.test_api import ask, run
 
 from apimachinery.http.messages import Request
+from apimachinery.server.read.backlogs import PIECE_BYTES, Budget, Watcher
 from apimachinery.server.read.listing import ENTRY_BYTES, JoinedBodies
-from apimachinery.server.read.watch import PIECE_BYTES, Budget, Watcher
 from apimachinery.storage import watch_cache
 from apimachinery.storage.interface import REVISION_MARK, Value
 from apimachinery.storage.memory import MemoryStorage

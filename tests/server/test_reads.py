@@ -16,8 +16,10 @@ from apimachinery.http.messages import Response
 from apimachinery.http.steps import Asking, Wait, Work
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.answer.view import JsonView, ListMeta, Selection, Trigger, View, encode, labels_of
+from apimachinery.server.read.backlogs import Watcher
+from apimachinery.server.read.feed import Feed
 from apimachinery.server.read.listing import ENTRY_BYTES, JoinedBodies, list_records, read_record
-from apimachinery.server.read.watch import Feed, Watcher, Watches
+from apimachinery.server.read.watch import Watches
 from apimachinery.server.request.continue_token import BadContinueToken, decode_continue, encode_continue
 from apimachinery.server.request.list_options import (
     BadRevision,
@@ -748,9 +750,9 @@ def test_ending_and_leaving_leave_nothing_behind():
 
 
 def test_a_timed_watch_ends_and_a_slow_reader_is_cut_off(monkeypatch):
-    from apimachinery.server.read import watch
+    from apimachinery.server.read import backlogs
 
-    monkeypatch.setattr(watch, "BACKLOG_BYTES", 1000)
+    monkeypatch.setattr(backlogs, "BACKLOG_BYTES", 1000)
 
     async def story(w: World) -> None:
         timed = w.watch(resourceVersion=1, timeoutSeconds=1)

@@ -197,29 +197,27 @@ def run_plugin(plugin: ExecPlugin, config: Config) -> tuple[Credential, float]:
         said = done.stderr.decode("utf-8", "replace").strip()
         raise ConfigError(f'exec plugin "{command}" ended with {done.returncode}: {said}')
     try:
-        answer = json.loads(done.stdout)
-        status = answer["status"]
-        if answer["kind"] != "ExecCredential" or answer["apiVersion"] != plugin.api_version:
-            raise ValueError(f"it answered {answer['apiVersion']} {answer['kind']}")
-        token = status.get("token") or ""
-        certificate = (status.get("clientCertificateData") or "").encode()
-        key = (status.get("clientKeyData") or "").encode()
-        if not token and not (certificate and key):
-            raise ValueError("it gave neither a token nor a certificate with its key")
-        expires = status.get("expirationTimestamp")
-        seconds = float("inf")
-        if expires:
-            ends = datetime.fromisoformat(expires.replace("Z", "+00:00"))
-            seconds = max(0.0, (ends - datetime.now(UTC)).total_seconds())
+        return _printed_credential(done.stdout, plugin.api_version)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(
             f'exec plugin "{command}" printed no {plugin.api_version} ExecCredential: {error}'
         ) from None
-    return (
-        Credential(
-            authorization=f"Bearer {token}" if token else "",
-            certificate=certificate,
-            key=key,
-        ),
-        seconds,
-    )
+
+
+def _printed_credential(printed: bytes, api_version: str) -> tuple[Credential, float]:
+    """Reads an ExecCredential. Raises ValueError, KeyError, TypeError or AttributeError for what is none."""
+    answer = json.loads(printed)
+    status = answer["status"]
+    if answer["kind"] != "ExecCredential" or answer["apiVersion"] != api_version:
+        raise ValueError(f"it answered {answer['apiVersion']} {answer['kind']}")
+    token = status.get("token") or ""
+    certificate = (status.get("clientCertificateData") or "").encode()
+    key = (status.get("clientKeyData") or "").encode()
+    if not token and not (certificate and key):
+        raise ValueError("it gave neither a token nor a certificate with its key")
+    seconds = float("inf")
+    if expires := status.get("expirationTimestamp"):
+        ends = datetime.fromisoformat(expires.replace("Z", "+00:00"))
+        seconds = max(0.0, (ends - datetime.now(UTC)).total_seconds())
+    authorization = f"Bearer {token}" if token else ""
+    return Credential(authorization=authorization, certificate=certificate, key=key), seconds

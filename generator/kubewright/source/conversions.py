@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.paths import Items, Path
 from kubewright.ir.rules import Conversion, ConversionRule
@@ -101,28 +103,10 @@ class _Reader(RuleReader):
                 self.error("K172", "'constant' needs the value", pointer)
                 return None
             here, there = (), here
-        wanted = {"split": (1, 2), "join": (2, 1), "constant": (0, 1)}.get(action, (1, 1))
         if action == "default" and not there:
             there = here
-        if action in ("split", "join") and not isinstance(fields.get("separator"), str):
-            self.error("K172", f"{action!r} needs a separator", pointer)
-            return None
-        if (min(len(here), 2), min(len(there), 2)) != wanted:
-            self.error("K172", f"{action!r} leads from {wanted[0]} to {wanted[1]} paths", pointer)
-            return None
-        if action == "wrap" and not any(isinstance(step, Items) for step in there[0].steps):
-            self.error("K172", "'wrap' leads to an item of a list, such as `spec.stores[*].name`", pointer)
-            return None
-        if action in ("seconds", "keyed") and fields.get("of", "spoke") not in ("hub", "spoke"):
-            self.error("K172", f"{action!r} says of which version: `of: hub` or `of: spoke`", pointer)
-            return None
-        if action == "keyed" and not isinstance(fields.get("key"), str):
-            self.error(
-                "K172", "'keyed' needs the field of the items that holds the key: `key: name`", pointer
-            )
-            return None
-        if action == "group" and not isinstance(fields.get("version"), str):
-            self.error("K172", "'group' needs the version that the way back gives", pointer)
+        if fault := _misfit(action, fields, here, there):
+            self.error("K172", fault, pointer)
             return None
         values = self.mapping(fields.get("values", {}), f"{pointer}/values")
         if len(set(values.values())) != len(values):
@@ -170,3 +154,21 @@ class _Reader(RuleReader):
         texts = value if isinstance(value, list) else [value]
         found = [self.path(text, pointer) for text in texts]
         return tuple(path for path in found if path is not None)
+
+
+def _misfit(action: str, fields: Mapping[str, Json], here: tuple[Path, ...], there: tuple[Path, ...]) -> str:
+    """What a rule lacks, or has wrong, by its action; empty for nothing."""
+    wanted = {"split": (1, 2), "join": (2, 1), "constant": (0, 1)}.get(action, (1, 1))
+    if action in ("split", "join") and not isinstance(fields.get("separator"), str):
+        return f"{action!r} needs a separator"
+    if (min(len(here), 2), min(len(there), 2)) != wanted:
+        return f"{action!r} leads from {wanted[0]} to {wanted[1]} paths"
+    if action == "wrap" and not any(isinstance(step, Items) for step in there[0].steps):
+        return "'wrap' leads to an item of a list, such as `spec.stores[*].name`"
+    if action in ("seconds", "keyed") and fields.get("of", "spoke") not in ("hub", "spoke"):
+        return f"{action!r} says of which version: `of: hub` or `of: spoke`"
+    if action == "keyed" and not isinstance(fields.get("key"), str):
+        return "'keyed' needs the field of the items that holds the key: `key: name`"
+    if action == "group" and not isinstance(fields.get("version"), str):
+        return "'group' needs the version that the way back gives"
+    return ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from apimachinery.conversion.versions import ConversionError, Converter
 from apimachinery.wire import json as wire_json
@@ -28,22 +29,8 @@ def run(options: argparse.Namespace) -> int:
         print("kubewright convert: --rules speaks of --crds; give them too", file=sys.stderr)
         return MISUSED
     diagnostics = Diagnostics()
-    custom = tables_of_crds(options.crds, options.rules, diagnostics, options.modules) if options.crds else []
-    if diagnostics.has_errors:
-        for item in diagnostics:
-            print(item, file=sys.stderr)
-        return MISUSED
-    try:
-        converter = converter_of(options.package, custom) or (Converter(custom) if custom else None)
-    except HooksError as fault:
-        print(f"kubewright convert: {fault}", file=sys.stderr)
-        return MISUSED
+    converter = _converter(options, diagnostics)
     if converter is None:
-        print(
-            f"kubewright convert: the package {options.package!r} is not importable\n"
-            "  hint: put the folder that `kubewright generate` writes on PYTHONPATH, or give the kind's CRD by --crds",
-            file=sys.stderr,
-        )
         return MISUSED
     chunks = read_chunks(options.filename, diagnostics)
     if diagnostics.has_errors or not chunks:
@@ -52,6 +39,32 @@ def run(options: argparse.Namespace) -> int:
         if not chunks:
             print("kubewright convert: the input has no documents", file=sys.stderr)
         return MISUSED
+    return _convert(chunks, converter, options)
+
+
+def _converter(options: argparse.Namespace, diagnostics: Diagnostics) -> Converter | None:
+    """Makes the converter of a package and of CRDs, or prints why there is none."""
+    custom = tables_of_crds(options.crds, options.rules, diagnostics, options.modules) if options.crds else []
+    if diagnostics.has_errors:
+        for item in diagnostics:
+            print(item, file=sys.stderr)
+        return None
+    try:
+        converter = converter_of(options.package, custom) or (Converter(custom) if custom else None)
+    except HooksError as fault:
+        print(f"kubewright convert: {fault}", file=sys.stderr)
+        return None
+    if converter is None:
+        print(
+            f"kubewright convert: the package {options.package!r} is not importable\n"
+            "  hint: put the folder that `kubewright generate` writes on PYTHONPATH, or give the kind's CRD by --crds",
+            file=sys.stderr,
+        )
+    return converter
+
+
+def _convert(chunks: Sequence[Chunk], converter: Converter, options: argparse.Namespace) -> int:
+    """Converts and prints every document that can be; the rest is reported."""
     written: list[str] = []
     arrivals: Arrivals | None = None
     code = DONE

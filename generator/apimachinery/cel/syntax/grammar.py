@@ -186,9 +186,15 @@ def plus(part: Part) -> Part:
 def network() -> Network:
     """The grammar."""
     net = Network()
-    opt, comma = maybe(tok("'?'")), tok("','")
-    name = call("escapeIdent")
-    rules: dict[str, Part] = {
+    for rule, body in {**_operators(), **_operands(), **_lists()}.items():
+        net.rule(rule, body)
+    net.link()
+    return net
+
+
+def _operators() -> dict[str, Part]:
+    opt, name = maybe(tok("'?'")), call("escapeIdent")
+    return {
         "start": seq(call("expr"), tok(EOF)),
         "expr": seq(call("or"), maybe(seq(tok("'?'"), call("or"), tok("':'"), call("expr")))),
         "or": seq(call("and"), star(seq(tok("'||'"), call("and")))),
@@ -213,32 +219,48 @@ def network() -> Network:
                 )
             ),
         ),
+    }
+
+
+def _operands() -> dict[str, Part]:
+    comma = maybe(tok("','"))
+    return {
         "primary": either(
             seq(maybe(tok("'.'")), tok("IDENTIFIER")),
             seq(maybe(tok("'.'")), tok("IDENTIFIER"), tok("'('"), maybe(call("exprList")), tok("')'")),
             seq(tok("'('"), call("expr"), tok("')'")),
-            seq(tok("'['"), maybe(call("listInit")), maybe(comma), tok("']'")),
-            seq(tok("'{'"), maybe(call("mapInit")), maybe(comma), tok("'}'")),
+            seq(tok("'['"), maybe(call("listInit")), comma, tok("']'")),
+            seq(tok("'{'"), maybe(call("mapInit")), comma, tok("'}'")),
             seq(
                 maybe(tok("'.'")),
                 tok("IDENTIFIER"),
                 star(seq(tok("'.'"), tok("IDENTIFIER"))),
                 tok("'{'"),
                 maybe(call("fieldInit")),
-                maybe(comma),
+                comma,
                 tok("'}'"),
             ),
             call("literal"),
         ),
+    }
+
+
+def _lists() -> dict[str, Part]:
+    opt, comma = maybe(tok("'?'")), tok("','")
+    return {
         "exprList": seq(call("expr"), star(seq(comma, call("expr")))),
         "listInit": seq(call("optExpr"), star(seq(comma, call("optExpr")))),
         "fieldInit": seq(
-            call("optField"), tok("':'"), call("expr"),
+            call("optField"),
+            tok("':'"),
+            call("expr"),
             star(seq(comma, call("optField"), tok("':'"), call("expr"))),
         ),
-        "optField": seq(opt, name),
+        "optField": seq(opt, call("escapeIdent")),
         "mapInit": seq(
-            call("optExpr"), tok("':'"), call("expr"),
+            call("optExpr"),
+            tok("':'"),
+            call("expr"),
             star(seq(comma, call("optExpr"), tok("':'"), call("expr"))),
         ),
         "escapeIdent": either(tok("IDENTIFIER"), tok("ESC_IDENTIFIER")),
@@ -248,8 +270,4 @@ def network() -> Network:
             seq(maybe(tok("'-'")), tok("NUM_FLOAT")),
             *(tok(kind) for kind in ("NUM_UINT", "STRING", "BYTES", "'true'", "'false'", "'null'")),
         ),
-    }  # fmt: skip
-    for rule, body in rules.items():
-        net.rule(rule, body)
-    net.link()
-    return net
+    }

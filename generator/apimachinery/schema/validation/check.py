@@ -160,11 +160,7 @@ class SchemaChecker:
         closed = additional is False
         missing: list[tuple[str, Callable[[], Any]]] = []
         if self._settle:
-            missing = [
-                (name, value_maker(child.default))
-                for name, child in node.properties.items()
-                if child.default is not MISSING
-            ]
+            missing = _defaults(node)
             closed = not (node.preserve or isinstance(additional, SchemaNode))
             if is_resource or node.embedded:
                 for name in _META:
@@ -205,6 +201,14 @@ class SchemaChecker:
             return True
 
         return check
+
+
+def _defaults(node: SchemaNode) -> list[tuple[str, Callable[[], Any]]]:
+    return [
+        (name, value_maker(child.default))
+        for name, child in node.properties.items()
+        if child.default is not MISSING
+    ]
 
 
 def _map(values: SchemaNode, check_value: Check, required: frozenset[str], low: int, high: int) -> Check:

@@ -166,7 +166,16 @@ _EXTERNAL_DOCS = _Message()
 _EXTERNAL_DOCS.fields = {"description": (1, _text), "url": (2, _text)}
 
 
-def _version_2() -> _Message:
+_METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
+
+
+def _message(fields: Mapping[str, tuple[int, _Field]], size: int = 0) -> _Message:
+    made = _Message(size) if size else _Message()
+    made.fields = dict(fields)
+    return made
+
+
+def _schema_2() -> _Message:
     schema = _Message(31)
     types: _Field = lambda field, value: _bytes(  # noqa: E731
         field, _each(_text)(1, value if isinstance(value, list) else [value])
@@ -188,32 +197,34 @@ def _version_2() -> _Message:
         "allOf": (24, _each(schema)),
         "properties": (25, _map(schema)),
     }
-    body = _Message()
-    body.fields = {
-        "description": (1, _text),
-        "name": (2, _text),
-        "in": (3, _text),
-        "required": (4, _whole),
-        "schema": (5, schema),
-    }
+    return schema
+
+
+def _parameter_2(schema: _Message) -> _Field:
+    described = {"description": (1, _text), "name": (2, _text), "in": (3, _text), "required": (4, _whole)}
+    body = _message({**described, "schema": (5, schema)})
     shared: dict[str, tuple[int, _Field]] = {
         "required": (1, _whole),
         "in": (2, _text),
         "description": (3, _text),
         "name": (4, _text),
     }
-    query, path = _Message(), _Message()
-    query.fields = {**shared, "type": (6, _text), "uniqueItems": (20, _whole)}
-    path.fields = {**shared, "type": (5, _text), "uniqueItems": (19, _whole)}
+    query = _message({**shared, "type": (6, _text), "uniqueItems": (20, _whole)})
+    path = _message({**shared, "type": (5, _text), "uniqueItems": (19, _whole)})
 
     def parameter(field: int, value: Any) -> bytes:
         if value["in"] == "body":
             return _bytes(field, body(1, value))
         return _bytes(field, _bytes(2, path(4, value) if value["in"] == "path" else query(3, value)))
 
+    return parameter
+
+
+def _version_2() -> _Message:
+    schema = _schema_2()
+    parameter = _parameter_2(schema)
     parameters = _each(_one_or(1, parameter, 2))
-    response = _Message()
-    response.fields = {"description": (1, _text), "schema": (2, _within(1, schema))}
+    response = _message({"description": (1, _text), "schema": (2, _within(1, schema))})
     operation = _Message(13)
     operation.fields = {
         "tags": (1, _each(_text)),
@@ -225,31 +236,29 @@ def _version_2() -> _Message:
         "responses": (9, _map(_within(1, response))),
         "schemes": (10, _each(_text)),
     }
-    methods = ("get", "put", "post", "delete", "options", "head", "patch")
-    item = _Message()
-    item.fields = {method: (number, operation) for number, method in enumerate(methods, 2)}
+    item = _message({method: (number, operation) for number, method in enumerate(_METHODS, 2)})
     item.fields["parameters"] = (9, parameters)
-    info, key = _Message(), _Message()
-    info.fields = {"title": (1, _text), "version": (2, _text)}
-    key.fields = {"type": (1, _text), "name": (2, _text), "in": (3, _text), "description": (4, _text)}
-    document = _Message()
-    document.fields = {
-        "swagger": (1, _text),
-        "info": (2, info),
-        "paths": (8, _map(item, 2)),
-        "definitions": (9, _map(schema)),
-        "parameters": (10, _map(parameter)),
-        "security": (12, _each(_map(_within_list))),
-        "securityDefinitions": (13, _map(_within(2, key))),
-    }
-    return document
+    info = _message({"title": (1, _text), "version": (2, _text)})
+    key = _message({"type": (1, _text), "name": (2, _text), "in": (3, _text), "description": (4, _text)})
+    return _message(
+        {
+            "swagger": (1, _text),
+            "info": (2, info),
+            "paths": (8, _map(item, 2)),
+            "definitions": (9, _map(schema)),
+            "parameters": (10, _map(parameter)),
+            "security": (12, _each(_map(_within_list))),
+            "securityDefinitions": (13, _map(_within(2, key))),
+        }
+    )
 
 
 def _within_list(field: int, value: Any) -> bytes:
     return _bytes(field, _each(_text)(1, value))
 
 
-def _version_3() -> _Message:
+def _schema_3() -> _Field:
+    """A schema or a reference to one."""
     schema = _Message(36)
     either = _one_or(1, schema, 2)
     numbers = dict.fromkeys(
@@ -273,19 +282,16 @@ def _version_3() -> _Message:
         "additionalProperties": (32, _extra(either)),
         "default": (33, _default),
     }
-    media_type, response, body = _Message(), _Message(), _Message()
-    media_type.fields = {"schema": (1, either)}
-    content = _map(media_type)
-    response.fields = {"description": (1, _text), "content": (3, content)}
-    body.fields = {"content": (2, content), "required": (3, _whole)}
-    parameter = _Message()
-    parameter.fields = {
-        "name": (1, _text),
-        "in": (2, _text),
-        "description": (3, _text),
-        "required": (4, _whole),
-        "schema": (10, either),
-    }
+    return either
+
+
+def _version_3() -> _Message:
+    either = _schema_3()
+    content = _map(_message({"schema": (1, either)}))
+    response = _message({"description": (1, _text), "content": (3, content)})
+    body = _message({"content": (2, content), "required": (3, _whole)})
+    described = {"name": (1, _text), "in": (2, _text), "description": (3, _text), "required": (4, _whole)}
+    parameter = _message({**described, "schema": (10, either)})
     parameters = _each(_within(1, parameter))
     operation = _Message(13)
     operation.fields = {
@@ -296,22 +302,19 @@ def _version_3() -> _Message:
         "requestBody": (7, _within(1, body)),
         "responses": (8, _map(_within(1, response), 2)),
     }
-    methods = ("get", "put", "post", "delete", "options", "head", "patch")
-    item = _Message()
-    item.fields = {method: (number, operation) for number, method in enumerate(methods, 4)}
+    item = _message({method: (number, operation) for number, method in enumerate(_METHODS, 4)})
     item.fields["parameters"] = (13, parameters)
-    info, key, components = _Message(), _Message(), _Message()
-    info.fields = {"title": (1, _text), "version": (6, _text)}
-    key.fields = {"type": (1, _text), "description": (2, _text), "name": (3, _text), "in": (4, _text)}
-    components.fields = {"schemas": (1, _map(either)), "securitySchemes": (7, _map(_within(1, key)))}
-    document = _Message()
-    document.fields = {
-        "openapi": (1, _text),
-        "info": (2, info),
-        "paths": (4, _map(item)),
-        "components": (5, components),
-    }
-    return document
+    info = _message({"title": (1, _text), "version": (6, _text)})
+    key = _message({"type": (1, _text), "description": (2, _text), "name": (3, _text), "in": (4, _text)})
+    components = _message({"schemas": (1, _map(either)), "securitySchemes": (7, _map(_within(1, key)))})
+    return _message(
+        {
+            "openapi": (1, _text),
+            "info": (2, info),
+            "paths": (4, _map(item)),
+            "components": (5, components),
+        }
+    )
 
 
 _VERSION_2, _VERSION_3 = _version_2(), _version_3()

@@ -29,6 +29,18 @@ def given_words(
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options."""
+    _add_everyday(parser)
+    _add_storage(parser)
+    _add_lifecycle(parser)
+    serve_access.add_arguments(parser)
+    _add_api(parser)
+    serve_insight.add_arguments(parser)
+    add_proxying(parser)
+    add_delegation(parser)
+    serve_names.add_arguments(parser)
+
+
+def _add_everyday(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "--config",
@@ -85,14 +97,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LEVEL",
         help="debug, info, warning or error (default %(default)s)",
     )
-    _add_storage(parser)
-    _add_lifecycle(parser)
-    serve_access.add_arguments(parser)
-    _add_api(parser)
-    serve_insight.add_arguments(parser)
-    add_proxying(parser)
-    add_delegation(parser)
-    serve_names.add_arguments(parser)
 
 
 def _add_storage(parser: argparse.ArgumentParser) -> None:

@@ -21,6 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="audit.k8s.io/v1 Policy: what is kept of which request; without it nothing is",
     )
+    _add_audit_log(add)
+    _add_audit_webhook(add)
+
+
+def _add_audit_log(add: Callable[..., Any]) -> None:
     add(
         "--audit-log-path",
         default="",
@@ -58,6 +63,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--audit-log-compress", action="store_true", help="compress rotated files")
     _add_batching(add, "log", batch=1, wait="0s", throttled="false")
+
+
+def _add_audit_webhook(add: Callable[..., Any]) -> None:
     add(
         "--audit-webhook-config-file",
         type=Path,

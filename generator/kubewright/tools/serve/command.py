@@ -278,7 +278,6 @@ async def _serve(
     tracing: Tracing | None,
 ) -> int:
     from apimachinery.server.api import build_api
-    from apimachinery.server.catalog.stored_form import StoredForms
 
     found = security.delegation
     if found is not None:
@@ -289,27 +288,7 @@ async def _serve(
             await found.outgoing.close()
             raise
     server = Server(
-        ServerOptions(
-            storage=options.storage,
-            storage_options=storage_options(options, api_options),
-            host=options.host,
-            port=options.port,
-            tls=security.tls,
-            limits=ConnectionLimits(request_seconds=options.request_timeout),
-            in_flight=ServerLimits(options.max_requests_inflight, options.max_mutating_requests_inflight),
-            fairness=options.enable_priority_and_fairness == "true",
-            livez_grace_seconds=options.livez_grace,
-            shutdown_delay_seconds=options.shutdown_delay,
-            send_retry_after=options.shutdown_send_retry_after,
-            reloads=security.granted.reloads,
-            tracing=tracing,
-            profiling=options.profiling == "true",
-            audit_policy=options.audit_policy_file,
-            history_seconds=options.history,
-            services=proxying.given_services(options),
-            identity=ProxyIdentity() if found else proxying.proxy_identity(options, folder),
-            judge=StoredForms(api_options).fault,
-        ),
+        _server_options(options, api_options, security, folder, tracing),
         security.granted.options,
         lambda backend: build_api(backend, api_options),
         audit,
@@ -317,6 +296,54 @@ async def _serve(
     asked = asyncio.Event()
     on_signals(asked.set)
     sys.setswitchinterval(SWITCH_SECONDS)
+    await _start(server, options)
+    following = None
+    if found is None:
+        _give_kubeconfig(options, server, security, folder)
+    else:
+        following = asyncio.create_task(found.cluster.follow(found.trust, found.outgoing))
+        print(*security.granted.summary, f"serving on {server.url}", sep="\n", flush=True)
+    await asked.wait()
+    if following is not None:
+        following.cancel()
+    await server.stop()
+    return 0
+
+
+def _server_options(
+    options: argparse.Namespace,
+    api_options: ApiOptions,
+    security: _Security,
+    folder: Path,
+    tracing: Tracing | None,
+) -> ServerOptions:
+    from apimachinery.server.catalog.stored_form import StoredForms
+
+    delegated = security.delegation is not None
+    return ServerOptions(
+        storage=options.storage,
+        storage_options=storage_options(options, api_options),
+        host=options.host,
+        port=options.port,
+        tls=security.tls,
+        limits=ConnectionLimits(request_seconds=options.request_timeout),
+        in_flight=ServerLimits(options.max_requests_inflight, options.max_mutating_requests_inflight),
+        fairness=options.enable_priority_and_fairness == "true",
+        livez_grace_seconds=options.livez_grace,
+        shutdown_delay_seconds=options.shutdown_delay,
+        send_retry_after=options.shutdown_send_retry_after,
+        reloads=security.granted.reloads,
+        tracing=tracing,
+        profiling=options.profiling == "true",
+        audit_policy=options.audit_policy_file,
+        history_seconds=options.history,
+        services=proxying.given_services(options),
+        identity=ProxyIdentity() if delegated else proxying.proxy_identity(options, folder),
+        judge=StoredForms(api_options).fault,
+    )
+
+
+async def _start(server: Server, options: argparse.Namespace) -> None:
     # What is read and made at the start stays: the collector would walk over it again and again meanwhile.
     gc.disable()
     try:
@@ -330,17 +357,6 @@ async def _serve(
         ) from None
     finally:
         gc.enable()
-    following = None
-    if found is None:
-        _give_kubeconfig(options, server, security, folder)
-    else:
-        following = asyncio.create_task(found.cluster.follow(found.trust, found.outgoing))
-        print(*security.granted.summary, f"serving on {server.url}", sep="\n", flush=True)
-    await asked.wait()
-    if following is not None:
-        following.cancel()
-    await server.stop()
-    return 0
 
 
 def _give_kubeconfig(options: argparse.Namespace, server: Server, security: _Security, folder: Path) -> None:
