@@ -62,8 +62,8 @@ def shown(seen: list[Event], resource: str) -> list[tuple[str, str]]:
 
 def count_commits(storage: SqliteStorage, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     commits: list[int] = []
-    commit = storage._log.commit
-    monkeypatch.setattr(storage._log, "commit", lambda: (commits.append(1), commit())[1])
+    write = storage._log.write
+    monkeypatch.setattr(storage._log, "write", lambda events: (commits.append(1), write(events))[1])
     return commits
 
 
