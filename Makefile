@@ -9,7 +9,7 @@ RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= PYTHONDONTWRITEBYTECODE= $(
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: explained node projects cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables help setup generate verify test test-real test-faults test-partitions peers test-kill golden lint type bench bench-growth bench-server soak-cel wheel release clean differential
+.PHONY: explained node projects cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables workloads help setup generate verify test test-real test-faults test-partitions peers test-kill golden lint type bench bench-growth bench-server soak-cel wheel release clean differential
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -55,6 +55,10 @@ type: $(SETUP) ## mypy --strict, on hand-written and generated code
 
 tables: $(SETUP) ## outcomes of Kubernetes' own unit tests against ours, a line a suite; TABLES="builtin --show 5"
 	$(RUN) -m tests.tables.run $(TABLES)
+
+workloads: $(SETUP) ## drawn stories of workloads, ours against MANAGER=kube-controller-manager; SEEDS=0-47
+	@test -n "$(MANAGER)" || { echo "MANAGER=path of a kube-controller-manager is needed (docs/workloads.md)"; exit 2; }
+	PYTHONPATH=generator:generated:. PYTHONWARNINGS= $(BIN)/python -m tests.workloads.compare --manager $(MANAGER) --seeds $(or $(SEEDS),0-47)
 
 bench: $(SETUP) ## measure; prints ratios, asserts nothing
 	$(RUN) tests/bench/run.py $(BENCH)

@@ -42,6 +42,9 @@ class Objects:
         self.server = server
         self.namespace = namespace
 
+    def settle(self) -> None:
+        self.server.settle()
+
     def path(self, plural: str, name: str = "") -> str:
         return f"{PATHS[plural]}/namespaces/{self.namespace}/{plural}" + (f"/{name}" if name else "")
 
@@ -49,7 +52,7 @@ class Objects:
         metadata = {"name": name, **fields.pop("metadata", {})}
         made = self.server.request("POST", self.path(plural), {"metadata": metadata, **fields})
         if settle:
-            self.server.settle()
+            self.settle()
         return made
 
     def workload(self, plural: str, name: str = "web", /, *, settle: bool = True, **spec: Any) -> Any:
@@ -71,12 +74,12 @@ class Objects:
     def patch(self, plural: str, name: str, /, *, subresource: str = "", **fields: Any) -> Any:
         path = self.path(plural, name) + (f"/{subresource}" if subresource else "")
         made = self.server.request("PATCH", path, fields, MERGE)
-        self.server.settle()
+        self.settle()
         return made
 
     def delete(self, plural: str, name: str, **options: Any) -> None:
         self.server.request("DELETE", self.path(plural, name), options or None)
-        self.server.settle()
+        self.settle()
 
     def condition(self, plural: str, name: str, kind: str) -> Any:
         found = self.get(plural, name)["status"].get("conditions") or []

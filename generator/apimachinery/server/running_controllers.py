@@ -131,9 +131,20 @@ def _workload(name: str) -> Choose:
 def _node(api: ApiParts) -> Maker | None:
     if (behaviour := api.node) is None:
         return None
+    from apimachinery.server.node.heartbeats import Heartbeats
     from apimachinery.server.node.kubelet import SimulatedNode
 
-    return partial(SimulatedNode, api.catalog, api.cache, api.writer, api.deleter, behaviour)
+    beats = partial(Heartbeats, api.catalog, api.cache, api.writer, behaviour)
+    pods = partial(SimulatedNode, api.catalog, api.cache, api.writer, api.deleter, behaviour)
+    return lambda: Alone([beats, pods])
+
+
+def _scheduler(api: ApiParts) -> Maker | None:
+    if api.catalog.find("", "v1", "pods") is None:
+        return None
+    from apimachinery.server.node.scheduler import Scheduler
+
+    return partial(Scheduler, api.cluster.decoded, api.cache, api.writer, api.deleter)
 
 
 _CONTROLLERS: dict[str, Choose] = {
@@ -170,5 +181,6 @@ _CONTROLLERS: dict[str, Choose] = {
     ),
     **{name: _workload(name) for name in WORKLOADS},
     "node": _node,
+    "scheduler": _scheduler,
 }
 """By the name of ``--controllers``; what has none always runs."""

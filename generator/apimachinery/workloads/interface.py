@@ -41,8 +41,10 @@ class ClusterView(Protocol):
     async def update(self, resource: str, obj: Json, change: Change, subresource: str = "") -> Json:
         """Changes the object of that namespace, name and uid; as it is stored."""
 
-    async def delete(self, resource: str, obj: Json, *, foreground: bool = False) -> None:
-        """Deletes the object of that uid; nothing where it is gone."""
+    async def delete(
+        self, resource: str, obj: Json, *, foreground: bool = False, at_once: bool = False
+    ) -> None:
+        """Deletes the object of that uid, ``at_once`` without grace; nothing where it is gone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -347,7 +347,7 @@ class _Look:
             self._condition("Failed", target["reason"], target["message"])
 
     def _shown(self) -> Json:
-        always = ("ready", "terminating", "uncountedTerminatedPods")
+        always = ("ready", "terminating", "uncountedTerminatedPods", "failedIndexes")
         return {key: value for key, value in self.status.items() if value or key in always}
 
 

@@ -9,6 +9,7 @@ from . import (
     disruption,
     endpointslices,
     jobs,
+    nodes,
     replicasets,
     scaling,
     statefulsets,
@@ -31,4 +32,7 @@ def workloads() -> dict[str, tuple[Workload, ...]]:
         "endpoint": (endpointslices.ENDPOINTS_WORKLOAD,),
         "horizontalpodautoscaling": (scaling.workload(),),
         "disruption": (disruption.WORKLOAD,),
+        "nodelifecycle": (nodes.lifecycle(),),
+        "taint-eviction": (nodes.EVICTION,),
+        "podgc": (nodes.COLLECTION,),
     }

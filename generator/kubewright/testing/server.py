@@ -12,9 +12,10 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from urllib.parse import urlsplit
 
 from apimachinery.access.authentication import ADMIN, Identity, TokenKind
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from apimachinery.client.config import Config
     from apimachinery.client.connection import Client
     from apimachinery.server.node.behaviour import NodeBehaviour
+    from apimachinery.server.node.faults import NodeFaults
 
     from .webhooks import Judge, Webhook, Webhooks
 
@@ -59,8 +61,12 @@ class ApiServer:
 
     ``crds`` are files or folders of CRD manifests (YAML or JSON) to create before it is ready; ``storage`` a URL such
     as ``sqlite:////tmp/x/db``; ``controllers`` are the loops that end namespaces, collect garbage, gather cluster
-    roles and sign certificates (``all``, ``none``, names). ``node``: True, or how
-    it behaves (``NodeBehaviour``), runs pods on a simulated node. ``build`` serves an API of your own.
+    roles and sign certificates (``all``, ``none``, names). ``node``: True, or how it behaves (``NodeBehaviour``), runs
+    pods on a simulated node; ``nodes`` is how many of them there are, in three zones. ``build`` serves an API of your
+    own.
+
+    ``controllers="workloads"`` with nodes is a cluster in a process. ``faults.kill("kubewright-node-1")``,
+    ``faults.cut_off("zone-b")`` and ``faults.never_pull("bad:*")`` break it, and ``faults.heal()`` mends it.
 
     RBAC decides, as in a cluster. The administrator's token is in the kubeconfig. Over plain http a request without
     credentials is the administrator's too, since kubectl sends no token there; with ``tls`` it is ``system:anonymous``.
@@ -84,17 +90,19 @@ class ApiServer:
         emulated_version: str = RELEASE,
         port: int = 0,
         node: NodeBehaviour | bool = False,
+        nodes: int = 0,
         proxy_networks: Iterable[str] = (),
         build: BuildApi | None = None,
     ) -> None:
+        behaviour = _behaviour(node, nodes)
         self._crds = [Path(path) for path in crds]
         self._storage = storage
         self._tls = tls
         self._port = port
         self._api_options = ApiOptions(
             packages=tuple(packages),
-            controllers=parse_controllers(controllers) | (frozenset({"node"}) if node else frozenset()),
-            node=None if isinstance(node, bool) else node,
+            controllers=_controllers(controllers, simulated=behaviour is not None),
+            node=behaviour,
             emulated_version=emulated_version,
             proxy_networks=tuple(proxy_networks),
         )
@@ -228,6 +236,14 @@ class ApiServer:
         if answer.status >= 400:
             raise _refusal(answer.status, shown)
         return shown
+
+    @property
+    def faults(self) -> NodeFaults:
+        """What is out of order of the simulated nodes. Raises StartError where there are none."""
+        node = self._api_options.node
+        if node is None:
+            raise StartError("there are no nodes; make it with ApiServer(nodes=3)")
+        return cast("NodeBehaviour", node).faults
 
     # Who may do what.
 
@@ -397,6 +413,24 @@ class ApiServer:
                 return
             time.sleep(0.01)
         raise StartError(f"{manifest['metadata']['name']} is not established after {PATIENCE_SECONDS:g} s")
+
+
+def _controllers(text: str, *, simulated: bool) -> frozenset[str]:
+    """``workloads`` means the others as well: owners' dependents are collected, namespaces end."""
+    chosen = f"all,{text}" if "workloads" in text.split(",") else text
+    if simulated:
+        chosen = "node" if chosen in ("none", "") else f"{chosen},node"
+    return parse_controllers(chosen)
+
+
+def _behaviour(node: NodeBehaviour | bool, count: int) -> NodeBehaviour | None:
+    """How the nodes behave; None where there are none."""
+    if not node and not count:
+        return None
+    from apimachinery.server.node.behaviour import NodeBehaviour
+
+    made = NodeBehaviour() if isinstance(node, bool) else node
+    return replace(made, nodes=count) if count else made
 
 
 class Recording:

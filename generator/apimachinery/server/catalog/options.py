@@ -36,9 +36,12 @@ WORKLOADS = (
     "endpoint",
     "horizontalpodautoscaling",
     "disruption",
+    "nodelifecycle",
+    "taint-eviction",
+    "podgc",
 )
 """Those of kube-controller-manager that make pods and look after them: ``workloads`` means all of them."""
-SIMULATIONS = ("node",)
+SIMULATIONS = ("node", "scheduler")
 """Loops that ``all`` does not mean: they stand for machines that a server has not."""
 RELEASE = "1.36"
 OLDEST, NEWEST = "1.25", "1.37"
@@ -91,21 +94,25 @@ def parse_release(text: str) -> str:
 
 
 def parse_controllers(text: str, *, accounts: bool = False) -> frozenset[str]:
-    """``all``, ``none``, or names joined by commas (``all,workloads,node`` too). ``accounts``: the plugin
-    ServiceAccount is on. Raises OptionError."""
+    """``all``, ``none``, or names joined by commas (``all,workloads,node`` too); ``-NAME`` leaves one out.
+    ``accounts``: the plugin ServiceAccount is on. Raises OptionError."""
     if text in ("none", ""):
         return frozenset()
-    names = frozenset(name.strip() for name in text.split(","))
+    given = [name.strip() for name in text.split(",")]
+    names = frozenset(name for name in given if not name.startswith("-"))
+    left_out = frozenset(name[1:] for name in given if name.startswith("-"))
     if "all" in names:
         names = names - {"all"} | set(CONTROLLERS) | set(ACCOUNTS if accounts else ())
     if "workloads" in names:
         names = names - {"workloads"} | set(WORKLOADS)
     known = CONTROLLERS + ACCOUNTS + WORKLOADS + SIMULATIONS
-    if unknown := sorted(names - set(known)):
+    if "node" in names:
+        names |= {"scheduler"}  # nodes alone would wait for somebody to bind pods
+    if unknown := sorted((names | left_out) - set(known)):
         raise OptionError(
             f"--controllers: {unknown[0]!r} is none; use all, none, workloads, or {', '.join(known)}"
         )
-    return names
+    return names - left_out
 
 
 def parse_runtime_config(pairs: list[str]) -> dict[str, bool]:

@@ -81,10 +81,13 @@ class ServedCluster:
             return self.get(resource, target.namespace, target.name) or obj
         return target.served.read(written.record)
 
-    async def delete(self, resource: str, obj: Json, *, foreground: bool = False) -> None:
+    async def delete(
+        self, resource: str, obj: Json, *, foreground: bool = False, at_once: bool = False
+    ) -> None:
         """See ClusterView."""
         policy = "Foreground" if foreground else "Background"
-        options = DeletionOptions(uid=obj["metadata"]["uid"], policy=policy)
+        grace = 0 if at_once else None
+        options = DeletionOptions(uid=obj["metadata"]["uid"], policy=policy, grace_seconds=grace)
         try:
             await self._deleter.delete(self._target(resource, obj), options)
         except ApiError as error:

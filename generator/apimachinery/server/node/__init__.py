@@ -1,7 +1,11 @@
 """A simulated node: pods run without running anything.
 
+- ``shapes``     nodes as they register: labels, zones, taints, capacity
+- ``heartbeats`` nodes that show that they live
+- ``faults``     what is out of order: a node, a zone, an image
+- ``scheduler``  the loop that binds pods (``apimachinery.scheduling`` decides)
 - ``behaviour``  what tests and rules say: how long stages take, what fails, what logs and commands answer
 - ``stages``     a pod's status at a stage; no I/O
-- ``kubelet``    the loop that binds pods and moves them through their stages (``--controllers node``)
+- ``kubelet``    the loop that moves pods through their stages (``--controllers node``)
 - ``streams``    log, exec, attach and port-forward as a kubelet answers them
 """

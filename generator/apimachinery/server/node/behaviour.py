@@ -26,10 +26,14 @@ from fractions import Fraction
 from typing import Any, Final
 
 from apimachinery.kinds.amounts import aggregate, parsed
+from apimachinery.meta.json import Json
 from apimachinery.meta.selectors import parse_label_selector
+from apimachinery.server.node.faults import NodeFaults
+from apimachinery.server.node.shapes import NodeShape, shapes
 
 PREFIX: Final = "node.kubewright.dev/"
 JOB_SECONDS: Final = 0.5
+MOST_IMAGES: Final = 50
 FOREVER: Final = float("inf")
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION: Final = re.compile(r"(\d+(?:\.\d*)?)(ms|s|m|h)")
@@ -185,11 +189,29 @@ class NodeBehaviour:
     """
 
     name: str = "kubewright-node"
+    nodes: int = 1
+    template: Json | None = None
+    """A Node whose labels, taints and capacity the nodes have."""
+    faults: NodeFaults = field(default_factory=NodeFaults)
     plan: Plan = field(default_factory=Plan)
     rules: Sequence[PodRule] = ()
     execute: Execute = field(default_factory=ContainerFiles)
     logs: Logs = _planned_logs
     forward: Forward = _echo
+
+    images: list[str] = field(default_factory=list)
+    """Those that were pulled, as the nodes show them."""
+
+    @property
+    def shapes(self) -> tuple[NodeShape, ...]:
+        """The nodes. Raises TemplateError."""
+        return shapes(self.name, self.nodes, self.template)
+
+    def note_images(self, names: Sequence[str]) -> None:
+        """Remembers what was pulled, up to what a node shows."""
+        for name in names:
+            if name not in self.images and len(self.images) < MOST_IMAGES:
+                self.images.append(name)
 
     def usage(self, pod: Pod, metric: str) -> Fraction | None:
         """What a pod uses; see ``used_by``."""

@@ -53,7 +53,7 @@ def stage_at(plan: Plan, seconds: float) -> tuple[Stage, float]:
     return Stage.RUNNING, min(plan.ready_after, ends) - running
 
 
-def write_stage(pod: Json, stage: Stage, plan: Plan, ip: str, restarts: int) -> Json:
+def write_stage(pod: Json, stage: Stage, plan: Plan, ip: str, restarts: int, host: str = "127.0.0.1") -> Json:
     """Makes the status of a pod that of a stage, in place."""
     status = pod.setdefault("status", {})
     ended = stage >= Stage.SUCCEEDED
@@ -64,8 +64,10 @@ def write_stage(pod: Json, stage: Stage, plan: Plan, ip: str, restarts: int) -> 
         Stage.FAILED: "Failed",
     }
     status["phase"] = phases.get(stage, "Running")
-    status["hostIP"] = "127.0.0.1"
-    status["hostIPs"] = [{"ip": "127.0.0.1"}]
+    status["hostIP"] = host
+    status["hostIPs"] = [{"ip": host}]
+    if generation := pod.get("metadata", {}).get("generation"):
+        status["observedGeneration"] = generation
     status.setdefault("startTime", now())
     if stage >= Stage.RUNNING:
         status["podIP"], status["podIPs"] = ip, [{"ip": ip}]
@@ -95,13 +97,15 @@ def write_stage(pod: Json, stage: Stage, plan: Plan, ip: str, restarts: int) -> 
     return pod
 
 
-def set_condition(status: Json, kind: str, holds: bool, reason: str = "") -> None:
+def set_condition(status: Json, kind: str, holds: bool, reason: str = "", message: str = "") -> None:
     """Sets one condition of a pod's status; its time changes with its value only."""
     conditions: list[Json] = status.setdefault("conditions", [])
     value = "True" if holds else "False"
     made: Json = {"type": kind, "status": value, "lastProbeTime": None, "lastTransitionTime": now()}
     if reason:
         made["reason"] = reason
+    if message:
+        made["message"] = message
     for at, found in enumerate(conditions):
         if found["type"] == kind:
             if found["status"] == value:

@@ -30,6 +30,7 @@ def given_words(
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options."""
     _add_everyday(parser)
+    _add_nodes(parser)
     _add_storage(parser)
     _add_lifecycle(parser)
     serve_access.add_arguments(parser)
@@ -97,6 +98,13 @@ def _add_everyday(parser: argparse.ArgumentParser) -> None:
         metavar="LEVEL",
         help="debug, info, warning or error (default %(default)s)",
     )
+
+
+def _add_nodes(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("nodes", "simulated nodes, with --controllers all,node").add_argument
+    add("--nodes", type=int, metavar="N", help="how many (default 1)")
+    template = "a Node whose labels, taints and capacity they have"
+    add("--node-template", type=Path, metavar="FILE", help=template)
 
 
 def _add_storage(parser: argparse.ArgumentParser) -> None:

@@ -43,7 +43,7 @@ from apimachinery.storage.interface import StorageError
 from apimachinery.storage.url import StorageUrlError, is_etcd, is_snapshot, storage_path
 from kubewright.diagnostics import printable
 from kubewright.tools.inputs.storages import read_encryption, storage_options
-from kubewright.tools.serve import delegation, operate, proxying
+from kubewright.tools.serve import delegation, operate, proxying, simulated
 from kubewright.tools.serve.access import Granted, grant, has_credentials
 from kubewright.tools.serve.delegation import Delegation
 from kubewright.tools.serve.ending import on_signals
@@ -83,9 +83,11 @@ def run(options: argparse.Namespace) -> int:
             read_encryption(options.encryption_provider_config)
         plugins = parse_plugins(options.enable_admission_plugins, options.disable_admission_plugins)
         packages = _packages(options)
+        chosen = parse_controllers(_controllers(options), accounts="ServiceAccount" in plugins)
         api_options = ApiOptions(
             packages=packages,
-            controllers=parse_controllers(_controllers(options), accounts="ServiceAccount" in plugins),
+            controllers=chosen,
+            node=simulated.behaviour_of(options, chosen),
             proxy_networks=proxying.allowed_networks(options),
             runtime_config=known_runtime_config(parse_runtime_config(options.runtime_config), packages),
             emulated_version=parse_release(options.emulated_version),
