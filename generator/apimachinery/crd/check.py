@@ -33,11 +33,13 @@ from apimachinery.meta.names import dns1035_label_faults, dns1123_subdomain_faul
 from apimachinery.meta.object_meta import immutable, validate_object_meta, validate_object_meta_update
 
 _TYPES = frozenset({"array", "boolean", "integer", "number", "object", "string"})
-_ROOT_WITH_STATUS = (
-    "Description", "Type", "Format", "Title", "Maximum", "ExclusiveMaximum", "Minimum", "ExclusiveMinimum",
-    "MaxLength", "MinLength", "Pattern", "MaxItems", "MinItems", "UniqueItems", "MultipleOf", "Required", "Items",
-    "Properties", "ExternalDocs", "Example", "XPreserveUnknownFields", "XValidations",
-)  # fmt: skip
+_ROOT_WITH_STATUS = tuple(
+    (
+        "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength "
+        "Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example "
+        "XPreserveUnknownFields XValidations"
+    ).split()
+)
 
 
 _STRICT = SchemaRuleOptions()

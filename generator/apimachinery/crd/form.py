@@ -17,19 +17,24 @@ Schema = dict[str, Any]
 
 MAX_DEPTH = 150
 
-_POINTERS = (
-    "$ref", "maximum", "minimum", "maxLength", "minLength", "maxItems", "minItems", "multipleOf", "maxProperties",
-    "minProperties", "default", "example", "x-kubernetes-preserve-unknown-fields", "x-kubernetes-list-type",
-    "x-kubernetes-map-type",
-)  # fmt: skip
-_FLAGS = (
-    "exclusiveMaximum", "exclusiveMinimum", "uniqueItems", "nullable", "x-kubernetes-embedded-resource",
-    "x-kubernetes-int-or-string",
-)  # fmt: skip
-_PLAIN = (
-    "id", "$schema", "description", "type", "format", "title", "pattern", "enum", "required", "externalDocs",
-    "x-kubernetes-list-map-keys", "x-kubernetes-validations",
-)  # fmt: skip
+_POINTERS = tuple(
+    (
+        "$ref maximum minimum maxLength minLength maxItems minItems multipleOf maxProperties minProperties default "
+        "example x-kubernetes-preserve-unknown-fields x-kubernetes-list-type x-kubernetes-map-type"
+    ).split()
+)
+_FLAGS = tuple(
+    (
+        "exclusiveMaximum exclusiveMinimum uniqueItems nullable x-kubernetes-embedded-resource "
+        "x-kubernetes-int-or-string"
+    ).split()
+)
+_PLAIN = tuple(
+    (
+        "id $schema description type format title pattern enum required externalDocs x-kubernetes-list-map-keys "
+        "x-kubernetes-validations"
+    ).split()
+)
 _SEVERAL = ("allOf", "oneOf", "anyOf")
 _NAMED = ("properties", "patternProperties", "definitions")
 

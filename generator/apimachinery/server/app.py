@@ -108,8 +108,8 @@ class App:
             ],
         )
         # Unique, though not random: what a request is called need not be a secret, and this costs nothing.
-        self._made = (f"{secrets.token_hex(4)}-{secrets.token_hex(2)}-4{secrets.token_hex(2)[1:]}-9"
-                      f"{secrets.token_hex(2)[1:]}-").encode()  # fmt: skip
+        first, second, third, fourth = (secrets.token_hex(size) for size in (4, 2, 2, 2))
+        self._made = f"{first}-{second}-4{third[1:]}-9{fourth[1:]}-".encode()
         self._numbers = count(secrets.randbits(40))
 
     async def answer(self, request: Request, oversized: bool) -> Answer:

@@ -356,8 +356,10 @@ class Fairness:
 
     def dump(self) -> str:
         """The levels as a table, as kube-apiserver dumps them."""
-        lines = ["PriorityLevelName, ActiveQueues, IsIdle, WaitingRequests, ExecutingRequests, DispatchedRequests, "
-                 "RejectedRequests, Seats, NominalSeats"]  # fmt: skip
+        lines = [
+            "PriorityLevelName, ActiveQueues, IsIdle, WaitingRequests, ExecutingRequests, DispatchedRequests, "
+            "RejectedRequests, Seats, NominalSeats"
+        ]
         for name, level in sorted(self._levels.items()):
             own = [lane for lane in self._lanes.values() if lane.level is level]
             cells = (

@@ -59,8 +59,8 @@ class Reloads:
                 if self._refused.get(reload.name) != str(fault):
                     self._refused[reload.name] = str(fault)
                     self._counts.at(reload.name, "failure").value += 1
-                    log.error("a changed file cannot be used; what was read before holds: %s", fault,
-                              extra={"file": reload.name})  # fmt: skip
+                    text = "a changed file cannot be used; what was read before holds: %s"
+                    log.error(text, fault, extra={"file": reload.name})
             else:
                 self._refused.pop(reload.name, None)
                 self._counts.at(reload.name, "success").value += 1

@@ -22,15 +22,17 @@ from kubewright.ir.types import (
     Type,
 )
 from kubewright.tools.lint.places import Place, struct_of
-from kubewright.tools.lint.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, LintedKind, place_rule
+from kubewright.tools.lint.rule import CONVENTIONS, CRD, CRD_DOCS, LintedKind, place_rule
 
 
 @place_rule(
-    "L205", "number-bounds", Severity.NOTE, CRD,
+    "L205 number-bounds",
+    severity=Severity.NOTE,
+    profiles=CRD,
     why="A number without bounds is accepted where it makes no sense, and bounds cannot be tightened later.",
     source=f"{CONVENTIONS}: Primitive types; Validation",
     hint="set minimum and maximum",
-)  # fmt: skip
+)
 def number_bounds(place: Place, kind: LintedKind) -> Iterator[str]:
     """Numbers of a spec are bounded on both sides."""
     node, limits = place.target.type, place.value.constraints
@@ -41,11 +43,11 @@ def number_bounds(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L218", "required-with-default", Severity.WARNING, BOTH,
+    "L218 required-with-default",
     why="A defaulted field is never absent when it is validated, so requiring it says nothing and misleads readers.",
     source=f"{CONVENTIONS}: Optional vs. required; Defaulting",
     hint="drop it from required, or drop the default",
-)  # fmt: skip
+)
 def required_with_default(place: Place, kind: LintedKind) -> Iterator[str]:
     """A field is required or defaulted, not both."""
     if place.required and place.name and not isinstance(place.value.default, Absent):
@@ -53,11 +55,13 @@ def required_with_default(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L219", "anchored-pattern", Severity.NOTE, CRD,
+    "L219 anchored-pattern",
+    severity=Severity.NOTE,
+    profiles=CRD,
     why="A pattern that is not anchored accepts anything around what it describes.",
     source="JSON Schema: patterns are searched for, not matched whole",
     hint="begin with ^ and end with $",
-)  # fmt: skip
+)
 def anchored_pattern(place: Place, kind: LintedKind) -> Iterator[str]:
     """Patterns are anchored on both sides."""
     pattern = place.value.constraints.pattern
@@ -68,11 +72,12 @@ def anchored_pattern(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L220", "impossible-bounds", Severity.ERROR, BOTH,
+    "L220 impossible-bounds",
+    severity=Severity.ERROR,
     why="No value satisfies both bounds.",
     source="JSON Schema: validation keywords",
     hint="swap or correct the bounds",
-)  # fmt: skip
+)
 def impossible_bounds(place: Place, kind: LintedKind) -> Iterator[str]:
     """Lower bounds are not above upper bounds."""
     limits = place.value.constraints
@@ -88,11 +93,12 @@ def impossible_bounds(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L221", "enum-default", Severity.ERROR, BOTH,
+    "L221 enum-default",
+    severity=Severity.ERROR,
     why="Every object that leaves the field out is refused.",
     source="JSON Schema: enum; structural schema rules",
     hint="choose a default from the enum",
-)  # fmt: skip
+)
 def enum_default(place: Place, kind: LintedKind) -> Iterator[str]:
     """A default is a member of its enum."""
     value, members = place.value.default, place.value.constraints.enum
@@ -101,11 +107,13 @@ def enum_default(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L222", "bounded-size", Severity.NOTE, CRD,
+    "L222 bounded-size",
+    severity=Severity.NOTE,
+    profiles=CRD,
     why="Sizes without a limit let one object fill etcd, and make CEL rules over them too expensive to accept.",
     source=f"{CRD_DOCS}: Resource use by validation functions",
     hint="set maxLength, maxItems or maxProperties",
-)  # fmt: skip
+)
 def bounded_size(place: Place, kind: LintedKind) -> Iterator[str]:
     """Strings, lists and maps of a spec have a largest size."""
     if not place.in_spec:
@@ -121,11 +129,12 @@ def bounded_size(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L227", "default-in-bounds", Severity.ERROR, BOTH,
+    "L227 default-in-bounds",
+    severity=Severity.ERROR,
     why="Every object that leaves the field out is refused.",
     source="JSON Schema: validation keywords; structural schema rules",
     hint="choose a default within the bounds",
-)  # fmt: skip
+)
 def default_in_bounds(place: Place, kind: LintedKind) -> Iterator[str]:
     """A default keeps the bounds of its field."""
     value, limits = place.value.default, place.value.constraints
@@ -150,11 +159,11 @@ def _bounds_of(value: object, limits: Constraints) -> tuple[float | int | None, 
 
 
 @place_rule(
-    "L228", "said-twice", Severity.WARNING, BOTH,
+    "L228 said-twice",
     why="What stands twice was meant to be something else the second time, or is noise that hides what was.",
     source="JSON Schema: enum (values are unique)",
     hint="take the second one out, or correct it",
-)  # fmt: skip
+)
 def said_twice(place: Place, kind: LintedKind) -> Iterator[str]:
     """No enum value and no list map key is listed twice."""
     for what, listed in (
@@ -176,11 +185,11 @@ KEYWORDS: Final[dict[str, tuple[str, ...]]] = {
 
 
 @place_rule(
-    "L230", "idle-keyword", Severity.WARNING, BOTH,
+    "L230 idle-keyword",
     why="A keyword of another type is passed over by every validator: the bound that it promises is not there.",
     source="JSON Schema: validation keywords by type",
     hint="take it out, or put it where it holds (often on the items)",
-)  # fmt: skip
+)
 def idle_keyword(place: Place, kind: LintedKind) -> Iterator[str]:
     """Bounds stand on the type that they bound."""
     form, limits = _form(place.value.type), place.value.constraints
@@ -208,12 +217,14 @@ def camel(name: str) -> str:
 
 
 @place_rule(
-    "L231", "least-size", Severity.NOTE, CRD,
+    "L231 least-size",
+    severity=Severity.NOTE,
+    profiles=CRD,
     why="Whether empty means something is decided here or by the first client that sends it.",
     source=f"{CONVENTIONS}: Optional vs. required",
     hint="set minLength, minItems or minProperties, to 0 where empty is meant to be allowed",
     opt_in=True,
-)  # fmt: skip
+)
 def least_size(place: Place, kind: LintedKind) -> Iterator[str]:
     """Strings, lists, maps and structs without required fields of a spec say whether they may be empty."""
     node, limits, name = place.target.type, place.value.constraints, place.shown

@@ -8,7 +8,7 @@ from typing import Final
 
 from kubewright.diagnostics import Severity
 from kubewright.tools.lint.places import Place
-from kubewright.tools.lint.rule import BOTH, CONVENTIONS, CRD, LintedKind, kind_rule, place_rule
+from kubewright.tools.lint.rule import CONVENTIONS, CRD, LintedKind, kind_rule, place_rule
 
 _LEFTOVER: Final = re.compile(
     r"INSERT ADDITIONAL|make\" to regenerate|Edit \w+_types\.go|foo is an example field|\bTODO\b|\bFIXME\b|\bXXX\b"
@@ -17,11 +17,11 @@ _STANDARD: Final = frozenset({"apiVersion", "kind", "metadata"})
 
 
 @place_rule(
-    "L401", "described", Severity.WARNING, BOTH,
+    "L401 described",
     why="`kubectl explain` shows the description; without one it shows nothing.",
     source=f"{CONVENTIONS}: Documentation",
     hint="say what the field does, what its default is and what it must be",
-)  # fmt: skip
+)
 def described(place: Place, kind: LintedKind) -> Iterator[str]:
     """Every field is described."""
     if place.name and not place.doc.strip() and not (place.parent is None and place.name in _STANDARD):
@@ -29,11 +29,11 @@ def described(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @kind_rule(
-    "L402", "kind-described", Severity.WARNING, BOTH,
+    "L402 kind-described",
     why="The description of the kind is what `kubectl explain` begins with.",
     source=f"{CONVENTIONS}: Documentation",
     hint="say what an object of the kind stands for",
-)  # fmt: skip
+)
 def kind_described(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """Every kind is described."""
     if not kind.definition.value.doc.strip():
@@ -41,11 +41,12 @@ def kind_described(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
 
 
 @place_rule(
-    "L403", "begins-with-name", Severity.NOTE, BOTH,
+    "L403 begins-with-name",
+    severity=Severity.NOTE,
     why="A description that begins with the field's name reads as a sentence wherever it is quoted.",
     source=f"{CONVENTIONS}: Documentation",
     hint="begin with the JSON name of the field",
-)  # fmt: skip
+)
 def begins_with_name(place: Place, kind: LintedKind) -> Iterator[str]:
     """A description begins with its field's name."""
     text = place.value.doc.strip()
@@ -55,11 +56,11 @@ def begins_with_name(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L404", "leftover-text", Severity.WARNING, BOTH,
+    "L404 leftover-text",
     why="Text of a scaffold, or a note to oneself, tells users nothing.",
     source=f"{CONVENTIONS}: Documentation",
     hint="rewrite the description",
-)  # fmt: skip
+)
 def leftover_text(place: Place, kind: LintedKind) -> Iterator[str]:
     """No scaffold text or notes to oneself."""
     found = _LEFTOVER.search(place.value.doc)
@@ -68,11 +69,12 @@ def leftover_text(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L405", "deprecation-form", Severity.NOTE, BOTH,
+    "L405 deprecation-form",
+    severity=Severity.NOTE,
     why="Tools and readers look for the word at the start of a line.",
     source=f"{CONVENTIONS}: Documentation (deprecated fields)",
     hint='begin a line with "Deprecated:" and say what to use instead',
-)  # fmt: skip
+)
 def deprecation_form(place: Place, kind: LintedKind) -> Iterator[str]:
     """Deprecation is announced as `Deprecated: …`."""
     text, name = place.value.doc, re.escape(place.name) or "it"
@@ -84,11 +86,13 @@ def deprecation_form(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L406", "enum-explained", Severity.NOTE, CRD,
+    "L406 enum-explained",
+    severity=Severity.NOTE,
+    profiles=CRD,
     why="The names of values alone seldom say what they do.",
     source=f"{CONVENTIONS}: Documentation; Constants",
     hint="name each value in the description",
-)  # fmt: skip
+)
 def enum_explained(place: Place, kind: LintedKind) -> Iterator[str]:
     """The description names the values of an enum."""
     values = [v for v in place.value.constraints.enum if isinstance(v, str) and v]

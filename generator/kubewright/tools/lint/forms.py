@@ -11,15 +11,16 @@ from typing import Final
 from kubewright.diagnostics import Severity
 from kubewright.ir.types import ListOf, Primitive, Scalar
 from kubewright.tools.lint.places import Place, struct_of
-from kubewright.tools.lint.rule import BOTH, CONVENTIONS, LintedKind, place_rule
+from kubewright.tools.lint.rule import CONVENTIONS, LintedKind, place_rule
 
 
 @place_rule(
-    "L122", "plural-scalar", Severity.NOTE, BOTH,
+    "L122 plural-scalar",
+    severity=Severity.NOTE,
     why="Several values in one text need a parser in every client, and no schema can check or merge them.",
     source=f"{CONVENTIONS}: Lists and simple kinds; Naming conventions",
     hint="make it a list of strings",
-)  # fmt: skip
+)
 def plural_scalar(place: Place, kind: LintedKind) -> Iterator[str]:
     """A text holds one value."""
     if not place.name or place.primitive is not Primitive.STRING or place.value.constraints.enum:
@@ -35,11 +36,11 @@ _SEPARATED: Final = re.compile(
 
 
 @place_rule(
-    "L232", "number-as-word", Severity.WARNING, BOTH,
+    "L232 number-as-word",
     why="A number says nothing to a reader, and a text of true and false is a boolean that YAML will write as one.",
     source=f"{CONVENTIONS}: Constants; Primitive types",
     hint="name the values in CamelCase",
-)  # fmt: skip
+)
 def number_as_word(place: Place, kind: LintedKind) -> Iterator[str]:
     """Enums are words, neither numbers nor true and false."""
     # Choices that somebody numbered begin with 0 or 1 and have no gaps; numbers of a standard (308) and amounts do not.
@@ -62,11 +63,12 @@ _IS_AMOUNT: Final = re.compile(r"(version|replicas|count|size|number|max\w*|min\
 
 
 @place_rule(
-    "L233", "plain-quantity", Severity.NOTE, BOTH,
+    "L233 plain-quantity",
+    severity=Severity.NOTE,
     why="Sizes and amounts of a resource are quantities everywhere in Kubernetes: 500Mi, not a number of some unit.",
     source=f"{CONVENTIONS}: Units (resource.Quantity)",
     hint="use a resource.Quantity and drop the unit from the name",
-)  # fmt: skip
+)
 def plain_quantity(place: Place, kind: LintedKind) -> Iterator[str]:
     """Amounts of memory, storage and CPU in a spec are quantities."""
     if (
@@ -84,11 +86,11 @@ _AMOUNT: Final = re.compile(
 
 
 @place_rule(
-    "L234", "unix-time", Severity.WARNING, BOTH,
+    "L234 unix-time",
     why="A moment as a number needs to be told its unit and cannot be read; RFC 3339 can, and sorts as well.",
     source=f"{CONVENTIONS}: Primitive types (metav1.Time)",
     hint="use a string of format date-time whose name ends in Time",
-)  # fmt: skip
+)
 def unix_time(place: Place, kind: LintedKind) -> Iterator[str]:
     """Points in time are RFC 3339, not numbers."""
     if not place.name or place.primitive not in (Primitive.INTEGER, Primitive.NUMBER):
@@ -108,11 +110,11 @@ _SPAN: Final = re.compile(r"(Seconds|Millis|Minutes|Hours|Days|Interval|Duration
 
 
 @place_rule(
-    "L321", "status-in-spec", Severity.WARNING, BOTH,
+    "L321 status-in-spec",
     why="What is observed is the controller's to write, by the status subresource; in spec users would write it too.",
     source=f"{CONVENTIONS}: Spec and status",
     hint="move it to status",
-)  # fmt: skip
+)
 def status_in_spec(place: Place, kind: LintedKind) -> Iterator[str]:
     """Nothing observed is in spec."""
     if not place.in_spec or place.in_status:
@@ -135,11 +137,12 @@ _OBSERVED: Final = frozenset(
 
 
 @place_rule(
-    "L322", "boolean-condition", Severity.NOTE, BOTH,
+    "L322 boolean-condition",
+    severity=Severity.NOTE,
     why="A condition says since when, why, and that it is not known; a boolean in status says none of it.",
     source=f"{CONVENTIONS}: Typical status properties",
     hint="make it a condition",
-)  # fmt: skip
+)
 def boolean_condition(place: Place, kind: LintedKind) -> Iterator[str]:
     """States of the whole are conditions, not booleans."""
     of_whole = place.parent is not None and place.parent.path == "status"
@@ -156,11 +159,12 @@ _STATE: Final = re.compile(
 
 
 @place_rule(
-    "L407", "enum-in-prose", Severity.NOTE, BOTH,
+    "L407 enum-in-prose",
+    severity=Severity.NOTE,
     why="What the description lists and the schema does not say is checked by nobody until a controller fails.",
     source=f"{CONVENTIONS}: Constants; Documentation",
     hint="list the values as enum, or the forms they have as pattern",
-)  # fmt: skip
+)
 def enum_in_prose(place: Place, kind: LintedKind) -> Iterator[str]:
     """Values that the description lists are an enum."""
     limits, node = place.value.constraints, place.target.type

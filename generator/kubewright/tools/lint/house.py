@@ -5,21 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubewright.diagnostics import Severity
 from kubewright.ir.types import Absent, Scalar
 from kubewright.tools.lint.bounds import KEYWORDS, camel
 from kubewright.tools.lint.places import Place
-from kubewright.tools.lint.rule import BOTH, LintedKind, place_rule
+from kubewright.tools.lint.rule import LintedKind, place_rule
 
 _HOUSE = "the project's own settings"
 
 
 @place_rule(
-    "L601", "house-name", Severity.WARNING, BOTH,
+    "L601 house-name",
     why="A project agrees on words of its own.",
     source=_HOUSE,
     hint="choose another name, or change `names` in the settings",
-)  # fmt: skip
+)
 def house_name(place: Place, kind: LintedKind) -> Iterator[str]:
     """No field name matches a pattern of `names`."""
     for pattern, said in kind.house.names.items():
@@ -28,11 +27,11 @@ def house_name(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L602", "house-forbidden", Severity.WARNING, BOTH,
+    "L602 house-forbidden",
     why="A project agrees to do without some keywords.",
     source=_HOUSE,
     hint="take it out, or change `forbidden` in the settings",
-)  # fmt: skip
+)
 def house_forbidden(place: Place, kind: LintedKind) -> Iterator[str]:
     """No keyword of `forbidden` is used."""
     for keyword in sorted(keywords_of(place).intersection(kind.house.forbidden)):
@@ -40,11 +39,11 @@ def house_forbidden(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L603", "house-needed", Severity.WARNING, BOTH,
+    "L603 house-needed",
     why="Some keywords are of use in company only.",
     source=_HOUSE,
     hint="add what is missing, or change `needed` in the settings",
-)  # fmt: skip
+)
 def house_needed(place: Place, kind: LintedKind) -> Iterator[str]:
     """Next to a keyword of `needed` is what it needs."""
     there = keywords_of(place)
@@ -55,11 +54,11 @@ def house_needed(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L604", "house-apart", Severity.WARNING, BOTH,
+    "L604 house-apart",
     why="Some keywords contradict each other.",
     source=_HOUSE,
     hint="decide for one, or change `apart` in the settings",
-)  # fmt: skip
+)
 def house_apart(place: Place, kind: LintedKind) -> Iterator[str]:
     """Of a group of `apart` at most one keyword is at a place."""
     there = keywords_of(place)

@@ -8,15 +8,15 @@ from kubewright.diagnostics import Severity
 from kubewright.ir.merge import ListType, PatchStrategy
 from kubewright.ir.types import Absent, ListOf, MapOf, Ref, Struct, Value
 from kubewright.tools.lint.places import Place, struct_of
-from kubewright.tools.lint.rule import BOTH, CONVENTIONS, NATIVE, LintedKind, place_rule
+from kubewright.tools.lint.rule import CONVENTIONS, NATIVE, LintedKind, place_rule
 
 
 @place_rule(
-    "L208", "lists-over-maps", Severity.WARNING, BOTH,
+    "L208 lists-over-maps",
     why="Lists of named objects keep their order, validate each name, and read the same in every tool.",
     source=f"{CONVENTIONS}: Lists of named subobjects preferred over maps",
     hint="use a list with x-kubernetes-list-type: map and x-kubernetes-list-map-keys: [name]",
-)  # fmt: skip
+)
 def lists_over_maps(place: Place, kind: LintedKind) -> Iterator[str]:
     """No maps of objects or lists."""
     node = place.target.type
@@ -27,12 +27,12 @@ def lists_over_maps(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L209", "list-type", Severity.WARNING, BOTH,
+    "L209 list-type",
     why="Without a list type server-side apply treats the list as one value: two appliers cannot share it, and"
     " declaring it later changes who owns what.",
     source=f"{CONVENTIONS}: Lists; KEP-555 (server-side apply)",
     hint="set x-kubernetes-list-type to atomic, set or map",
-)  # fmt: skip
+)
 def list_type(place: Place, kind: LintedKind) -> Iterator[str]:
     """Every list says how it merges."""
     if isinstance(place.target.type, ListOf) and not place.in_metadata:
@@ -42,11 +42,11 @@ def list_type(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L210", "list-map-keys", Severity.WARNING, BOTH,
+    "L210 list-map-keys",
     why="An item without its key can neither be found nor be told apart.",
     source="KEP-555 (server-side apply); structural schema rules",
     hint="make each key required or give it a default",
-)  # fmt: skip
+)
 def list_map_keys(place: Place, kind: LintedKind) -> Iterator[str]:
     """Keys of map lists are required or defaulted."""
     node = place.target.type
@@ -60,11 +60,11 @@ def list_map_keys(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L211", "set-of-objects", Severity.WARNING, BOTH,
+    "L211 set-of-objects",
     why="Items of a set are compared whole: changing a field of one makes another item of it.",
     source="KEP-555 (server-side apply)",
     hint="use list-type map with keys",
-)  # fmt: skip
+)
 def set_of_objects(place: Place, kind: LintedKind) -> Iterator[str]:
     """Sets hold scalars."""
     node = place.target.type
@@ -77,11 +77,12 @@ def set_of_objects(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L212", "patch-strategy", Severity.WARNING, NATIVE,
+    "L212 patch-strategy",
+    profiles=NATIVE,
     why="kubectl's strategic merge and server-side apply would merge the same list by different rules.",
     source=f"{CONVENTIONS}: Lists of named subobjects; KEP-555",
     hint="give a map list patch strategy merge and one of its keys as patch merge key",
-)  # fmt: skip
+)
 def patch_strategy(place: Place, kind: LintedKind) -> Iterator[str]:
     """List type and patch strategy agree."""
     merge = place.value.merge
@@ -97,11 +98,12 @@ def patch_strategy(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L226", "item-required", Severity.NOTE, BOTH,
+    "L226 item-required",
+    severity=Severity.NOTE,
     why="An item of which nothing is required may be empty, and reads in YAML as a bare dash that means nothing.",
     source=f"{CONVENTIONS}: Optional vs. required",
     hint="require at least the field that tells items apart",
-)  # fmt: skip
+)
 def item_required(place: Place, kind: LintedKind) -> Iterator[str]:
     """Items of a list require at least one field."""
     node = place.target.type

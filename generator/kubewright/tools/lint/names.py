@@ -11,7 +11,6 @@ from kubewright.ir.api import Api, Resource
 from kubewright.ir.types import Duration, ListOf, MicroTime, Primitive, Ref, Scalar, Time
 from kubewright.tools.lint.places import Place, struct_of
 from kubewright.tools.lint.rule import (
-    BOTH,
     CONVENTIONS,
     CRD,
     CRD_DOCS,
@@ -48,11 +47,12 @@ _SPAN: Final = re.compile(r"(timeout|interval|period|delay|duration|ttl)$", re.I
 
 
 @api_rule(
-    "L101", "group-name", Severity.ERROR, BOTH,
+    "L101 group-name",
+    severity=Severity.ERROR,
     why="A group is a DNS subdomain that its owner controls, so that no two owners meet in one cluster.",
     source=f"{CONVENTIONS}: Naming conventions; {CRD_DOCS}: spec.group",
     hint="use a lower-case subdomain of a domain you own, such as `queues.example.com`",
-)  # fmt: skip
+)
 def group_name(api: Api) -> Iterator[tuple[Resource, str]]:
     """Groups are lower-case DNS subdomains of at least two labels."""
     for resource in api.resources:
@@ -64,11 +64,13 @@ _OLD_GROUPS: Final = frozenset({"apps", "autoscaling", "batch", "extensions", "p
 
 
 @api_rule(
-    "L102", "group-reserved", Severity.NOTE, CRD,
+    "L102 group-reserved",
+    severity=Severity.NOTE,
+    profiles=CRD,
     why="*.k8s.io and *.kubernetes.io belong to the Kubernetes project; a CRD there needs its approval annotation.",
     source=f"{CRD_DOCS}: protected groups (KEP-1111)",
     hint="use a domain of your own, or set api-approved.kubernetes.io to the review's URL",
-)  # fmt: skip
+)
 def group_reserved(api: Api) -> Iterator[tuple[Resource, str]]:
     """Custom resources stay out of the protected groups, unless they are approved."""
     for resource in api.resources:
@@ -81,11 +83,12 @@ def group_reserved(api: Api) -> Iterator[tuple[Resource, str]]:
 
 
 @api_rule(
-    "L103", "version-form", Severity.ERROR, BOTH,
+    "L103 version-form",
+    severity=Severity.ERROR,
     why="Clients order versions by this form and read the stability level from it.",
     source=f"{CONVENTIONS}: API versioning",
     hint="use v1alpha1, v1beta1, v1, v2, …",
-)  # fmt: skip
+)
 def version_form(api: Api) -> Iterator[tuple[Resource, str]]:
     """Versions read v1, v1beta2, v2alpha1."""
     for resource in api.resources:
@@ -94,11 +97,12 @@ def version_form(api: Api) -> Iterator[tuple[Resource, str]]:
 
 
 @api_rule(
-    "L104", "kind-form", Severity.ERROR, BOTH,
+    "L104 kind-form",
+    severity=Severity.ERROR,
     why="A kind is a singular noun in CamelCase; generators make it a class name.",
     source=f"{CONVENTIONS}: Naming conventions",
     hint="write it as one CamelCase noun, acronyms in capitals",
-)  # fmt: skip
+)
 def kind_form(api: Api) -> Iterator[tuple[Resource, str]]:
     """Kinds are CamelCase."""
     for resource in api.resources:
@@ -107,11 +111,11 @@ def kind_form(api: Api) -> Iterator[tuple[Resource, str]]:
 
 
 @api_rule(
-    "L105", "kind-singular", Severity.WARNING, BOTH,
+    "L105 kind-singular",
     why="A kind names one object; its resource names the collection.",
     source=f"{CONVENTIONS}: Naming conventions",
     hint="use the singular for the kind and the plural for the resource",
-)  # fmt: skip
+)
 def kind_singular(api: Api) -> Iterator[tuple[Resource, str]]:
     """A kind is not the word that its plural is."""
     for resource in api.resources:
@@ -120,11 +124,12 @@ def kind_singular(api: Api) -> Iterator[tuple[Resource, str]]:
 
 
 @api_rule(
-    "L106", "plural-form", Severity.ERROR, BOTH,
+    "L106 plural-form",
+    severity=Severity.ERROR,
     why="The plural is a part of every URL, and most tools cannot write anything but lower-case letters and digits.",
     source=f"{CONVENTIONS}: Resources; {CRD_DOCS}: spec.names.plural",
     hint="lower-case letters and digits only, beginning with a letter",
-)  # fmt: skip
+)
 def plural_form(api: Api) -> Iterator[tuple[Resource, str]]:
     """Plurals are lower-case words."""
     for resource in api.resources:
@@ -136,11 +141,11 @@ def plural_form(api: Api) -> Iterator[tuple[Resource, str]]:
 
 
 @api_rule(
-    "L107", "singular-is-kind", Severity.WARNING, BOTH,
+    "L107 singular-is-kind",
     why="kubectl accepts the singular where people type the kind: they expect the same word.",
     source=f"{CRD_DOCS}: spec.names.singular",
     hint="leave the singular out, or make it the kind in lower case",
-)  # fmt: skip
+)
 def singular_is_kind(api: Api) -> Iterator[tuple[Resource, str]]:
     """The singular is the kind in lower case."""
     for resource in api.resources:
@@ -149,11 +154,11 @@ def singular_is_kind(api: Api) -> Iterator[tuple[Resource, str]]:
 
 
 @api_rule(
-    "L108", "list-kind", Severity.WARNING, BOTH,
+    "L108 list-kind",
     why="Clients find the list's kind by adding List.",
     source=f"{CONVENTIONS}: Lists and simple kinds",
     hint="leave listKind out, or make it the kind followed by List",
-)  # fmt: skip
+)
 def list_kind(api: Api) -> Iterator[tuple[Resource, str]]:
     """The list kind is the kind followed by List."""
     for resource in api.resources:
@@ -162,11 +167,12 @@ def list_kind(api: Api) -> Iterator[tuple[Resource, str]]:
 
 
 @api_rule(
-    "L109", "short-names", Severity.WARNING, CRD,
+    "L109 short-names",
+    profiles=CRD,
     why="A short name that a built-in kind has is shadowed by it or shadows it, depending on the order of discovery.",
     source=f"{CRD_DOCS}: spec.names.shortNames",
     hint="choose another short name, in lower case",
-)  # fmt: skip
+)
 def short_names(api: Api) -> Iterator[tuple[Resource, str]]:
     """Short names are lower case, and not those of other kinds."""
     taken: dict[str, str] = {}
@@ -180,11 +186,12 @@ def short_names(api: Api) -> Iterator[tuple[Resource, str]]:
 
 
 @place_rule(
-    "L110", "json-name", Severity.ERROR, BOTH,
+    "L110 json-name",
+    severity=Severity.ERROR,
     why="JSON names are camelCase; other forms do not survive the way through generated code.",
     source=f"{CONVENTIONS}: Naming conventions",
     hint="begin with a lower-case letter, then letters and digits",
-)  # fmt: skip
+)
 def json_name(place: Place, kind: LintedKind) -> Iterator[str]:
     """Field names are camelCase."""
     if place.name and not _JSON_NAME.fullmatch(place.name):
@@ -192,11 +199,11 @@ def json_name(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L111", "acronym-case", Severity.WARNING, BOTH,
+    "L111 acronym-case",
     why="Acronyms keep one case: all lower at the start of a name, all upper elsewhere (httpGet, podIP).",
     source=f"{CONVENTIONS}: Naming conventions",
     hint="write the acronym in capitals",
-)  # fmt: skip
+)
 def acronym_case(place: Place, kind: LintedKind) -> Iterator[str]:
     """Acronyms inside a name are upper case."""
     for segment in _SEGMENT.findall(place.name)[1:]:
@@ -205,11 +212,11 @@ def acronym_case(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L112", "boolean-prefix", Severity.WARNING, BOTH,
+    "L112 boolean-prefix",
     why="A boolean's name is the condition itself; `is` and `has` add nothing.",
     source=f"{CONVENTIONS}: Naming conventions",
     hint="drop the prefix; ask first whether a boolean can grow with the API at all",
-)  # fmt: skip
+)
 def boolean_prefix(place: Place, kind: LintedKind) -> Iterator[str]:
     """Booleans are not called isX or hasX."""
     if _is_scalar(place, Primitive.BOOLEAN) and re.match(r"(is|has)[A-Z]", place.name):
@@ -217,11 +224,11 @@ def boolean_prefix(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L113", "time-name", Severity.WARNING, BOTH,
+    "L113 time-name",
     why="A point in time is called fooTime; readers then know its form without looking.",
     source=f"{CONVENTIONS}: Naming conventions",
     hint="end the name with Time",
-)  # fmt: skip
+)
 def time_name(place: Place, kind: LintedKind) -> Iterator[str]:
     """Points in time are called fooTime."""
     node = place.target.type
@@ -234,11 +241,11 @@ def time_name(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L114", "unit-suffix", Severity.WARNING, BOTH,
+    "L114 unit-suffix",
     why="A number without a unit in its name will be read in the wrong one.",
     source=f"{CONVENTIONS}: Units",
     hint="add the unit to the name, such as timeoutSeconds",
-)  # fmt: skip
+)
 def unit_suffix(place: Place, kind: LintedKind) -> Iterator[str]:
     """Numbers that measure time say their unit."""
     numeric = _is_scalar(place, Primitive.INTEGER) or _is_scalar(place, Primitive.NUMBER)
@@ -260,11 +267,12 @@ _HOPS: Final = re.compile(
 
 
 @place_rule(
-    "L115", "duration-type", Severity.NOTE, BOTH,
+    "L115 duration-type",
+    severity=Severity.NOTE,
     why="Durations as strings need a parser for Go's form in every language; whole numbers with a unit do not.",
     source=f"{CONVENTIONS}: Units",
     hint="use an integer whose name ends in its unit",
-)  # fmt: skip
+)
 def duration_type(place: Place, kind: LintedKind) -> Iterator[str]:
     """Durations are whole numbers with a unit."""
     node = place.target.type
@@ -275,11 +283,11 @@ def duration_type(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L116", "reference-name", Severity.WARNING, BOTH,
+    "L116 reference-name",
     why="A reference to an object is called fooRef where it is a struct, fooName where it is a name alone.",
     source=f"{CONVENTIONS}: Object references",
     hint="rename it to end in Ref (a struct) or Name (a string)",
-)  # fmt: skip
+)
 def reference_name(place: Place, kind: LintedKind) -> Iterator[str]:
     """References end in Ref or Name."""
     if _is_scalar(place, Primitive.BOOLEAN) or (
@@ -295,11 +303,12 @@ def reference_name(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L117", "list-plural", Severity.NOTE, BOTH,
+    "L117 list-plural",
+    severity=Severity.NOTE,
     why="The name of a list says that there may be several.",
     source=f"{CONVENTIONS}: Naming conventions",
     hint="use the plural",
-)  # fmt: skip
+)
 def list_plural(place: Place, kind: LintedKind) -> Iterator[str]:
     """Lists have plural names."""
     if isinstance(place.target.type, ListOf) and place.name and not _PLURAL_ENOUGH.search(place.name):
@@ -307,11 +316,12 @@ def list_plural(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L118", "stutter", Severity.NOTE, BOTH,
+    "L118 stutter",
+    severity=Severity.NOTE,
     why="A field that repeats its parent's name stutters in every expression that uses it.",
     source=f"{CONVENTIONS}: Naming conventions",
     hint="drop the repeated word",
-)  # fmt: skip
+)
 def stutter(place: Place, kind: LintedKind) -> Iterator[str]:
     """A field does not begin with its parent's name."""
     parent = place.parent
@@ -324,11 +334,11 @@ def stutter(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @kind_rule(
-    "L119", "case-twins", Severity.WARNING, BOTH,
+    "L119 case-twins",
     why="Two names that differ in case alone cannot be told apart where case is lost, nor by a reader in a hurry.",
     source=f"{CONVENTIONS}: Naming conventions (JSON decoding of Go matches names without case)",
     hint="rename one of them",
-)  # fmt: skip
+)
 def case_twins(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """No two fields of a struct differ in case alone."""
     seen: set[int] = set()

@@ -9,7 +9,7 @@ from typing import Final
 from kubewright.diagnostics import Severity
 from kubewright.ir.types import ListOf, Primitive, Ref, Struct
 from kubewright.tools.lint.places import Place, struct_of
-from kubewright.tools.lint.rule import BOTH, CONVENTIONS, LintedKind, place_rule
+from kubewright.tools.lint.rule import CONVENTIONS, LintedKind, place_rule
 
 _REFERENCE_FIELDS: Final = frozenset(
     {
@@ -39,11 +39,11 @@ def _is_reference(body: Struct | None) -> bool:
 
 
 @place_rule(
-    "L120", "reference-struct", Severity.WARNING, BOTH,
+    "L120 reference-struct",
     why="A struct that names another object is called fooRef; a reader then knows that the thing itself is elsewhere.",
     source=f"{CONVENTIONS}: Object references",
     hint="end the name with Ref (a list of them with Refs)",
-)  # fmt: skip
+)
 def reference_struct(place: Place, kind: LintedKind) -> Iterator[str]:
     """A struct that refers to an object has a name that ends in Ref."""
     if not place.in_spec or not place.name or _REFERENCE_NAME.search(place.name):
@@ -56,12 +56,13 @@ def reference_struct(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L121", "reference-namespace", Severity.NOTE, BOTH,
+    "L121 reference-namespace",
+    severity=Severity.NOTE,
     why="An object that reaches into another namespace passes over the borders that RBAC draws, unless that namespace "
     "agrees (as ReferenceGrants do).",
     source=f"{CONVENTIONS}: Object references (namespace)",
     hint="refer to objects of the same namespace alone, or ask the other namespace for its consent",
-)  # fmt: skip
+)
 def reference_namespace(place: Place, kind: LintedKind) -> Iterator[str]:
     """References of namespaced objects stay in their namespace."""
     if place.name != "namespace" or not kind.resource.namespaced or not place.in_spec or place.parent is None:
@@ -73,11 +74,11 @@ def reference_namespace(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L214", "object-reference", Severity.WARNING, BOTH,
+    "L214 object-reference",
     why="core/v1 ObjectReference has fields that hardly any user of it honours.",
     source=f"{CONVENTIONS}: Object references",
     hint="declare a struct of your own with just the fields that are used",
-)  # fmt: skip
+)
 def object_reference(place: Place, kind: LintedKind) -> Iterator[str]:
     """core/v1 ObjectReference is not reused."""
     node = place.value.type
@@ -93,11 +94,11 @@ _OBJECT_REFERENCE: Final = {"apiVersion", "fieldPath", "kind", "name", "namespac
 
 
 @place_rule(
-    "L225", "plain-secret", Severity.WARNING, BOTH,
+    "L225 plain-secret",
     why="Whoever may read the object may then read the secret; it lands in backups, logs and `kubectl get -o yaml`.",
     source=f"{CONVENTIONS}: Object references (secrets are referred to, never embedded)",
     hint="refer to a key of a Secret instead",
-)  # fmt: skip
+)
 def plain_secret(place: Place, kind: LintedKind) -> Iterator[str]:
     """Secrets are referred to, never written into a spec."""
     named = place.in_spec and place.primitive is Primitive.STRING and _SECRET.match(place.name)

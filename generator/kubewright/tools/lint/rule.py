@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from kubewright.diagnostics import Severity
 from kubewright.ir.api import Api, Resource
@@ -112,100 +112,54 @@ def nothing(api: Api) -> Iterator[tuple[Resource, str]]:
     yield from ()
 
 
-def place_rule(
-    code: str,
-    name: str,
-    severity: Severity,
-    profiles: frozenset[Profile],
-    *,
-    why: str,
-    source: str,
-    hint: str,
-    opt_in: bool = False,
-) -> Callable[[PlaceCheck], PlaceCheck]:
-    """Registers a rule that looks at one place."""
+_Check = TypeVar("_Check")
 
-    def register(check: PlaceCheck) -> PlaceCheck:
-        _add(
-            LintRule(
-                code=code,
-                name=name,
-                severity=severity,
-                profiles=profiles,
-                rationale=why,
-                source=source,
-                hint=hint,
-                opt_in=opt_in,
-                of_place=check,
+
+class _Register(Generic[_Check]):
+    """A decorator that registers a check as a rule; ``field`` is that of LintRule which holds the check."""
+
+    def __init__(self, field: str) -> None:
+        self._field = field
+
+    def __call__(
+        self,
+        code_and_name: str,
+        *,
+        why: str,
+        source: str,
+        hint: str,
+        severity: Severity = Severity.WARNING,
+        profiles: frozenset[Profile] = BOTH,
+        opt_in: bool = False,
+    ) -> Callable[[_Check], _Check]:
+        code, name = code_and_name.split()
+
+        def register(check: _Check) -> _Check:
+            held: dict[str, Any] = {self._field: check}
+            _add(
+                LintRule(
+                    code=code,
+                    name=name,
+                    severity=severity,
+                    profiles=profiles,
+                    rationale=why,
+                    source=source,
+                    hint=hint,
+                    opt_in=opt_in,
+                    **held,
+                )
             )
-        )
-        return check
+            return check
 
-    return register
-
-
-def kind_rule(
-    code: str,
-    name: str,
-    severity: Severity,
-    profiles: frozenset[Profile],
-    *,
-    why: str,
-    source: str,
-    hint: str,
-    opt_in: bool = False,
-) -> Callable[[KindCheck], KindCheck]:
-    """Registers a rule that looks at one kind as a whole."""
-
-    def register(check: KindCheck) -> KindCheck:
-        _add(
-            LintRule(
-                code=code,
-                name=name,
-                severity=severity,
-                profiles=profiles,
-                rationale=why,
-                source=source,
-                hint=hint,
-                opt_in=opt_in,
-                of_kind=check,
-            )
-        )
-        return check
-
-    return register
+        return register
 
 
-def api_rule(
-    code: str,
-    name: str,
-    severity: Severity,
-    profiles: frozenset[Profile],
-    *,
-    why: str,
-    source: str,
-    hint: str,
-    opt_in: bool = False,
-) -> Callable[[ApiCheck], ApiCheck]:
-    """Registers a rule that looks at all resources together."""
-
-    def register(check: ApiCheck) -> ApiCheck:
-        _add(
-            LintRule(
-                code=code,
-                name=name,
-                severity=severity,
-                profiles=profiles,
-                rationale=why,
-                source=source,
-                hint=hint,
-                opt_in=opt_in,
-                of_api=check,
-            )
-        )
-        return check
-
-    return register
+place_rule: Final = _Register[PlaceCheck]("of_place")
+"""Registers a rule that looks at one place."""
+kind_rule: Final = _Register[KindCheck]("of_kind")
+"""Registers a rule that looks at one kind as a whole."""
+api_rule: Final = _Register[ApiCheck]("of_api")
+"""Registers a rule that looks at all resources together."""
 
 
 UNUSED: Final = LintRule(

@@ -11,7 +11,6 @@ from kubewright.ir.merge import ListType
 from kubewright.ir.types import Absent, ListOf, Primitive, Ref, Scalar, Struct
 from kubewright.tools.lint.places import Place, struct_of
 from kubewright.tools.lint.rule import (
-    BOTH,
     CONVENTIONS,
     CRD,
     CRD_DOCS,
@@ -31,11 +30,12 @@ _COLUMN_TYPES: Final = {
 
 
 @kind_rule(
-    "L301", "top-level", Severity.WARNING, CRD,
+    "L301 top-level",
+    profiles=CRD,
     why="What users want is in spec, what is observed in status; anything outside them escapes both rules.",
     source=f"{CONVENTIONS}: Spec and status",
     hint="move the field into spec or status",
-)  # fmt: skip
+)
 def top_level(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """Only apiVersion, kind, metadata, spec and status are at the top."""
     if kind.find("spec") is None and kind.find("status") is None:
@@ -50,11 +50,11 @@ def top_level(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
 
 
 @kind_rule(
-    "L302", "status-subresource", Severity.WARNING, BOTH,
+    "L302 status-subresource",
     why="Without the subresource whoever may change the spec may also claim that it is done, and the other way round.",
     source=f"{CONVENTIONS}: Spec and status",
     hint="enable the status subresource, or drop status",
-)  # fmt: skip
+)
 def status_subresource(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """status is in the schema if and only if the subresource is on."""
     enabled = any(s.name == "status" for s in kind.resource.subresources)
@@ -66,11 +66,11 @@ def status_subresource(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
 
 
 @place_rule(
-    "L303", "status-optional", Severity.WARNING, BOTH,
+    "L303 status-optional",
     why="The object is created before anything is observed: a required status cannot be filled then.",
     source=f"{CONVENTIONS}: Spec and status",
     hint="drop it from required",
-)  # fmt: skip
+)
 def status_optional(place: Place, kind: LintedKind) -> Iterator[str]:
     """status and its direct fields are optional, except in reviews, which are answered at once."""
     if (
@@ -82,11 +82,11 @@ def status_optional(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L304", "status-default", Severity.WARNING, BOTH,
+    "L304 status-default",
     why="A default claims an observation that nobody has made.",
     source=f"{CONVENTIONS}: Spec and status",
     hint="let the controller write it",
-)  # fmt: skip
+)
 def status_default(place: Place, kind: LintedKind) -> Iterator[str]:
     """Nothing in status has a default, except for fields of items, which somebody has observed."""
     if place.in_status and not isinstance(place.value.default, Absent):
@@ -95,11 +95,12 @@ def status_default(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @kind_rule(
-    "L305", "conditions", Severity.NOTE, BOTH,
+    "L305 conditions",
+    severity=Severity.NOTE,
     why="Conditions are how tools, `kubectl wait` first, learn how an object is, whatever its kind.",
     source=f"{CONVENTIONS}: Typical status properties",
     hint="add status.conditions, a map list by type",
-)  # fmt: skip
+)
 def conditions(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """A status has conditions, of its own or of its parts."""
     status = kind.find("status")
@@ -109,11 +110,11 @@ def conditions(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
 
 
 @kind_rule(
-    "L306", "conditions-merge", Severity.WARNING, BOTH,
+    "L306 conditions-merge",
     why="Several controllers write conditions; only a map list by type lets each own its own.",
     source=f"{CONVENTIONS}: Typical status properties",
     hint="set list type map with the key type",
-)  # fmt: skip
+)
 def conditions_merge(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """Conditions are a map list by type."""
     place = kind.find("status.conditions")
@@ -124,11 +125,11 @@ def conditions_merge(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
 
 
 @kind_rule(
-    "L307", "condition-fields", Severity.WARNING, BOTH,
+    "L307 condition-fields",
     why="Tools read the standard fields of a condition and nothing else.",
     source=f"{CONVENTIONS}: Typical status properties (meta/v1 Condition)",
     hint="use the fields of meta/v1 Condition",
-)  # fmt: skip
+)
 def condition_fields(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """A condition has the standard fields."""
     place = kind.find("status.conditions")
@@ -143,11 +144,11 @@ def condition_fields(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
 
 
 @place_rule(
-    "L308", "no-phase", Severity.WARNING, BOTH,
+    "L308 no-phase",
     why="A phase is a state machine in one word: nobody can add a state without breaking somebody.",
     source=f"{CONVENTIONS}: Typical status properties (phase is deprecated)",
     hint="use conditions",
-)  # fmt: skip
+)
 def no_phase(place: Place, kind: LintedKind) -> Iterator[str]:
     """No phase in a status, nor a state of the whole."""
     if place.path == "status.state" or (place.in_status and re.search(r"(^p|P)hase$", place.name)):
@@ -155,11 +156,12 @@ def no_phase(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @kind_rule(
-    "L309", "observed-generation", Severity.NOTE, BOTH,
+    "L309 observed-generation",
+    severity=Severity.NOTE,
     why="Without it nobody can tell whether a status speaks of the spec as it is now.",
     source=f"{CONVENTIONS}: Typical status properties",
     hint="add status.observedGeneration, an int64, or observedGeneration in each condition",
-)  # fmt: skip
+)
 def observed_generation(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """A status says of which generation it is."""
     status = kind.find("status")
@@ -184,11 +186,12 @@ def _has_generation(place: Place) -> bool:
 
 
 @kind_rule(
-    "L310", "column-path", Severity.WARNING, CRD,
+    "L310 column-path",
+    profiles=CRD,
     why="A column whose path leads nowhere is always empty.",
     source=f"{CRD_DOCS}: Additional printer columns",
     hint="correct the path",
-)  # fmt: skip
+)
 def column_path(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """Printer columns lead to a field."""
     for column in kind.resource.printer_columns:
@@ -197,11 +200,12 @@ def column_path(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
 
 
 @kind_rule(
-    "L311", "column-type", Severity.WARNING, CRD,
+    "L311 column-type",
+    profiles=CRD,
     why="A value of another type than its column's is shown as nothing.",
     source=f"{CRD_DOCS}: Additional printer columns",
     hint="give the column the type of its field",
-)  # fmt: skip
+)
 def column_type(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """Printer columns have the type of their field."""
     for column in kind.resource.printer_columns:
@@ -218,11 +222,13 @@ def column_type(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
 
 
 @kind_rule(
-    "L312", "age-column", Severity.NOTE, CRD,
+    "L312 age-column",
+    severity=Severity.NOTE,
+    profiles=CRD,
     why="Declaring columns takes the default Age column away; users look for it.",
     source=f"{CRD_DOCS}: Additional printer columns",
     hint="add a column Age of type date with the path .metadata.creationTimestamp",
-)  # fmt: skip
+)
 def age_column(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """Declared columns include the age."""
     columns = kind.resource.printer_columns
@@ -231,11 +237,13 @@ def age_column(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
 
 
 @kind_rule(
-    "L313", "selectable-fields", Severity.ERROR, CRD,
+    "L313 selectable-fields",
+    severity=Severity.ERROR,
+    profiles=CRD,
     why="A selectable field must lead to a string, integer or boolean of the schema, or the CRD is refused.",
     source=f"{CRD_DOCS}: Field selectors",
     hint="correct the path",
-)  # fmt: skip
+)
 def selectable_fields(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """Selectable fields lead to scalars."""
     for path in kind.resource.selectable_fields:
@@ -247,11 +255,12 @@ def selectable_fields(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
 
 
 @kind_rule(
-    "L314", "scale-paths", Severity.ERROR, BOTH,
+    "L314 scale-paths",
+    severity=Severity.ERROR,
     why="The scale subresource reads and writes these paths.",
     source=f"{CRD_DOCS}: Scale subresource",
     hint="point the replica paths at integers, the selector path at a string",
-)  # fmt: skip
+)
 def scale_paths(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """The paths of scale lead to fields of the right type."""
     for sub in kind.resource.subresources:
@@ -274,11 +283,13 @@ def scale_paths(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
 
 
 @kind_rule(
-    "L315", "scale-missing", Severity.NOTE, CRD,
+    "L315 scale-missing",
+    severity=Severity.NOTE,
+    profiles=CRD,
     why="With the subresource `kubectl scale` and autoscalers work on the kind.",
     source=f"{CRD_DOCS}: Scale subresource",
     hint="enable the scale subresource",
-)  # fmt: skip
+)
 def scale_missing(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """A kind with spec.replicas has a scale subresource."""
     place = kind.find("spec.replicas")
@@ -287,11 +298,12 @@ def scale_missing(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
 
 
 @place_rule(
-    "L316", "rule-message", Severity.WARNING, CRD,
+    "L316 rule-message",
+    profiles=CRD,
     why="Without a message users are shown the rule's source.",
     source=f"{CRD_DOCS}: Validation rules",
     hint="add message or messageExpression",
-)  # fmt: skip
+)
 def rule_message(place: Place, kind: LintedKind) -> Iterator[str]:
     """Every CEL rule has a message."""
     for rule in place.value.constraints.rules:
@@ -300,11 +312,13 @@ def rule_message(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L317", "rule-wording", Severity.NOTE, CRD,
+    "L317 rule-wording",
+    severity=Severity.NOTE,
+    profiles=CRD,
     why="Messages stand behind a field path and a colon; they say what must hold, in the words of the API.",
     source=f"{CONVENTIONS}: Validation (messages)",
     hint="say what must be, beginning in lower case, without a full stop at the end",
-)  # fmt: skip
+)
 def rule_wording(place: Place, kind: LintedKind) -> Iterator[str]:
     """Messages of rules are worded as field errors are."""
     for rule in place.value.constraints.rules:
@@ -314,11 +328,12 @@ def rule_wording(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L318", "rule-metadata", Severity.WARNING, CRD,
+    "L318 rule-metadata",
+    profiles=CRD,
     why="Of metadata only name and generateName may be read in rules; the others are not in the schema.",
     source=f"{CRD_DOCS}: Validation rules",
     hint="leave other metadata to an admission policy",
-)  # fmt: skip
+)
 def rule_metadata(place: Place, kind: LintedKind) -> Iterator[str]:
     """Rules read no metadata but the names."""
     for rule in place.value.constraints.rules:
@@ -328,11 +343,13 @@ def rule_metadata(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @kind_rule(
-    "L319", "spec-required", Severity.NOTE, CRD,
+    "L319 spec-required",
+    severity=Severity.NOTE,
+    profiles=CRD,
     why="Where spec is optional, an object without one passes whatever spec itself requires.",
     source=f"{CONVENTIONS}: Spec and status",
     hint="add spec to the required fields of the kind",
-)  # fmt: skip
+)
 def spec_required(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """A spec that requires something is itself required."""
     spec = kind.find("spec")
@@ -342,11 +359,13 @@ def spec_required(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
 
 
 @kind_rule(
-    "L320", "object-form", Severity.ERROR, NATIVE,
+    "L320 object-form",
+    severity=Severity.ERROR,
+    profiles=NATIVE,
     why="Every client reads apiVersion, kind and metadata before anything else.",
     source=f"{CONVENTIONS}: Objects",
     hint="declare apiVersion, kind and metadata (meta/v1 ObjectMeta)",
-)  # fmt: skip
+)
 def object_form(kind: LintedKind) -> Iterator[tuple[Place | None, str]]:
     """A kind has apiVersion, kind and metadata."""
     missing = [name for name in ("apiVersion", "kind", "metadata") if kind.find(name) is None]

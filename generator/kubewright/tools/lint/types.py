@@ -16,7 +16,7 @@ from kubewright.ir.types import (
     Scalar,
 )
 from kubewright.tools.lint.places import Place, struct_of
-from kubewright.tools.lint.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, LintedKind, place_rule
+from kubewright.tools.lint.rule import CONVENTIONS, CRD, CRD_DOCS, LintedKind, place_rule
 
 SAFE_INTEGER: Final = 2**53
 # Formats that apiextensions validates, and the number formats that code generators know.
@@ -40,11 +40,11 @@ _ENUM_WORD: Final = re.compile(r"[A-Z][A-Za-z0-9]*|")
 
 
 @place_rule(
-    "L201", "no-floats-in-spec", Severity.WARNING, BOTH,
+    "L201 no-floats-in-spec",
     why="Floating point numbers do not survive the way through JSON in every language, and cannot be compared.",
     source=f"{CONVENTIONS}: Primitive types",
     hint="use a resource quantity, or an integer of a smaller unit",
-)  # fmt: skip
+)
 def no_floats_in_spec(place: Place, kind: LintedKind) -> Iterator[str]:
     """No floating point numbers in spec."""
     if place.in_spec and place.primitive is Primitive.NUMBER:
@@ -52,11 +52,12 @@ def no_floats_in_spec(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L202", "no-floats", Severity.NOTE, BOTH,
+    "L202 no-floats",
+    severity=Severity.NOTE,
     why="Floating point numbers do not survive the way through JSON in every language, and cannot be compared.",
     source=f"{CONVENTIONS}: Primitive types",
     hint="use a resource quantity, or an integer of a smaller unit",
-)  # fmt: skip
+)
 def no_floats(place: Place, kind: LintedKind) -> Iterator[str]:
     """No floating point numbers elsewhere either."""
     if not place.in_spec and not place.in_metadata and place.primitive is Primitive.NUMBER:
@@ -64,11 +65,11 @@ def no_floats(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L203", "no-unsigned", Severity.WARNING, BOTH,
+    "L203 no-unsigned",
     why="Many languages have no unsigned integers, and a minimum says the same.",
     source=f"{CONVENTIONS}: Primitive types",
     hint="use int32 or int64 with minimum: 0",
-)  # fmt: skip
+)
 def no_unsigned(place: Place, kind: LintedKind) -> Iterator[str]:
     """No unsigned integer formats."""
     node = place.target.type
@@ -77,11 +78,12 @@ def no_unsigned(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L204", "safe-integers", Severity.NOTE, BOTH,
+    "L204 safe-integers",
+    severity=Severity.NOTE,
     why="JavaScript and many JSON parsers hold integers exactly only to 2^53.",
     source=f"{CONVENTIONS}: Primitive types",
     hint="bound it by maximum: 9007199254740992 or less, or use a string",
-)  # fmt: skip
+)
 def safe_integers(place: Place, kind: LintedKind) -> Iterator[str]:
     """int64 stays within 2^53."""
     node = place.target.type
@@ -92,11 +94,11 @@ def safe_integers(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L206", "enum-form", Severity.WARNING, BOTH,
+    "L206 enum-form",
     why="Values of string enums are CamelCase words, as kinds are: that is what users expect to type.",
     source=f"{CONVENTIONS}: Constants",
     hint="write values in CamelCase with an initial capital",
-)  # fmt: skip
+)
 def enum_form(place: Place, kind: LintedKind) -> Iterator[str]:
     """Enum values are CamelCase."""
     if _OF_OTHERS.search(place.name):
@@ -112,11 +114,12 @@ def enum_form(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L207", "boolean-with-care", Severity.NOTE, BOTH,
+    "L207 boolean-with-care",
+    severity=Severity.NOTE,
     why="A boolean can never have a third value; most turn out to need one.",
     source=f"{CONVENTIONS}: Primitive types",
     hint="consider a string enum",
-)  # fmt: skip
+)
 def boolean_with_care(place: Place, kind: LintedKind) -> Iterator[str]:
     """Booleans in a spec are rare."""
     if place.in_spec and place.name and place.primitive is Primitive.BOOLEAN:
@@ -124,11 +127,12 @@ def boolean_with_care(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L213", "nullable", Severity.NOTE, BOTH,
+    "L213 nullable",
+    severity=Severity.NOTE,
     why="null is one more state that every client must handle; absence says the same.",
     source=f"{CONVENTIONS}: Optional vs. required; {CRD_DOCS}: Nullable",
     hint="drop nullable unless null means something that absence does not",
-)  # fmt: skip
+)
 def nullable(place: Place, kind: LintedKind) -> Iterator[str]:
     """Nothing is nullable without need."""
     if place.value.nullable:
@@ -136,11 +140,12 @@ def nullable(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L215", "untyped", Severity.NOTE, BOTH,
+    "L215 untyped",
+    severity=Severity.NOTE,
     why="What has no schema is neither validated nor defaulted, and apply can only guess how to merge it.",
     source=f"{CRD_DOCS}: Controlling pruning",
     hint="describe it, or say in the description what reads it",
-)  # fmt: skip
+)
 def untyped(place: Place, kind: LintedKind) -> Iterator[str]:
     """Untyped parts are rare."""
     node = place.target.type
@@ -163,11 +168,12 @@ _RAW: Final = (".RawExtension", ".FieldsV1")
 
 
 @place_rule(
-    "L216", "int-or-string", Severity.NOTE, BOTH,
+    "L216 int-or-string",
+    severity=Severity.NOTE,
     why="A union of number and string is hard on typed clients; it pays only where both forms are idiomatic.",
     source=f"{CONVENTIONS}: Primitive types",
     hint="keep it for counts that may be percentages and for ports that may be names",
-)  # fmt: skip
+)
 def int_or_string(place: Place, kind: LintedKind) -> Iterator[str]:
     """int-or-string is for counts with percentages and for ports."""
     idiomatic = re.search(
@@ -179,11 +185,12 @@ def int_or_string(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L217", "known-format", Severity.WARNING, CRD,
+    "L217 known-format",
+    profiles=CRD,
     why="A format that the server does not know is silently not checked.",
     source=f"{CRD_DOCS}: Validation",
     hint="use a known format, or a pattern",
-)  # fmt: skip
+)
 def known_format(place: Place, kind: LintedKind) -> Iterator[str]:
     """Formats are ones that are checked."""
     node = place.value.type
@@ -193,11 +200,11 @@ def known_format(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L223", "union-members", Severity.WARNING, BOTH,
+    "L223 union-members",
     why="A required member of a union is no alternative: the other members can never be chosen.",
     source=f"{CONVENTIONS}: Unions",
     hint="make members optional, and let oneOf or the discriminator require one",
-)  # fmt: skip
+)
 def union_members(place: Place, kind: LintedKind) -> Iterator[str]:
     """Members of a union are optional."""
     body = struct_of(place.target)
@@ -217,11 +224,12 @@ def union_members(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L224", "union-discriminator", Severity.NOTE, BOTH,
+    "L224 union-discriminator",
+    severity=Severity.NOTE,
     why="With a discriminator a client knows the chosen member without trying them all, and a cleared one is noticed.",
     source=f"{CONVENTIONS}: Unions; KEP-1027",
     hint="add a required enum such as `type` that names the chosen member",
-)  # fmt: skip
+)
 def union_discriminator(place: Place, kind: LintedKind) -> Iterator[str]:
     """A union of structs has a discriminator."""
     body, branches = struct_of(place.target), place.one_of
@@ -234,11 +242,12 @@ def union_discriminator(place: Place, kind: LintedKind) -> Iterator[str]:
 
 
 @place_rule(
-    "L229", "integer-format", Severity.NOTE, BOTH,
+    "L229 integer-format",
+    severity=Severity.NOTE,
     why="How large an integer may be is read from its format; without one clients and servers choose differently.",
     source=f"{CONVENTIONS}: Primitive types (int32 and int64 only)",
     hint="set format to int32 or int64",
-)  # fmt: skip
+)
 def integer_format(place: Place, kind: LintedKind) -> Iterator[str]:
     """Integers are int32 or int64."""
     node = place.value.type

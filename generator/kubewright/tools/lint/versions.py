@@ -8,7 +8,7 @@ from itertools import groupby
 from kubewright.diagnostics import Severity
 from kubewright.ir.api import Api, Resource
 from kubewright.ir.versions import is_stable, version_priority
-from kubewright.tools.lint.rule import BOTH, CONVENTIONS, CRD, CRD_DOCS, DEPRECATION, api_rule
+from kubewright.tools.lint.rule import CONVENTIONS, CRD, CRD_DOCS, DEPRECATION, api_rule
 
 
 def _kinds(api: Api) -> Iterator[list[Resource]]:
@@ -29,11 +29,11 @@ def _is_told(versions: Sequence[Resource]) -> bool:
 
 
 @api_rule(
-    "L501", "storage-stability", Severity.WARNING, BOTH,
+    "L501 storage-stability",
     why="The storage version may not move ahead of, nor stay behind, what released clients can read.",
     source=f"{DEPRECATION}: rule #4b",
     hint="store the most stable version that every supported release serves",
-)  # fmt: skip
+)
 def storage_version_priority(api: Api) -> Iterator[tuple[Resource, str]]:
     """A less stable version is not stored where a more stable one is served, except for the release that brings it."""
     # A CRD does not tell releases: it is sure of a stored version only that is not even served any more.
@@ -43,11 +43,13 @@ def storage_version_priority(api: Api) -> Iterator[tuple[Resource, str]]:
 
 
 @api_rule(
-    "L507", "storage-behind", Severity.NOTE, CRD,
+    "L507 storage-behind",
+    severity=Severity.NOTE,
+    profiles=CRD,
     why="Storage moves to a new version one release after that version came: not earlier, and not never.",
     source=f"{DEPRECATION}: rule #4b",
     hint="store the more stable version once a release has served both",
-)  # fmt: skip
+)
 def storage_behind(api: Api) -> Iterator[tuple[Resource, str]]:
     """A CRD stores its most stable version, or will in the next release: it does not say since when it is served."""
     for stored, best in _stored_behind(api):
@@ -74,11 +76,11 @@ def _stored_behind(api: Api) -> Iterator[tuple[Resource, Resource]]:
 
 
 @api_rule(
-    "L502", "deprecation-order", Severity.WARNING, BOTH,
+    "L502 deprecation-order",
     why="A version may be deprecated only for one at least as stable.",
     source=f"{DEPRECATION}: rule #3",
     hint="deprecate it once a version of the same or a higher level is served",
-)  # fmt: skip
+)
 def deprecation_order(api: Api) -> Iterator[tuple[Resource, str]]:
     """A deprecated version has a successor at least as stable."""
     for versions in _kinds(api):
@@ -107,11 +109,13 @@ def _default_warning(resource: Resource) -> str:
 
 
 @api_rule(
-    "L503", "deprecation-warning", Severity.NOTE, CRD,
+    "L503 deprecation-warning",
+    severity=Severity.NOTE,
+    profiles=CRD,
     why="The default warning does not say what to use instead.",
     source=f"{CRD_DOCS}: Version deprecation",
     hint="set deprecationWarning, and name the version to use",
-)  # fmt: skip
+)
 def deprecation_warning(api: Api) -> Iterator[tuple[Resource, str]]:
     """A deprecated version says what to use instead."""
     for resource in api.resources:
@@ -120,11 +124,12 @@ def deprecation_warning(api: Api) -> Iterator[tuple[Resource, str]]:
 
 
 @api_rule(
-    "L504", "superseded-version", Severity.WARNING, CRD,
+    "L504 superseded-version",
+    profiles=CRD,
     why="A version that a more stable one replaces is to be deprecated, so that its users hear of it in time.",
     source=f"{DEPRECATION}: rules #3 and #4a",
     hint="set deprecated: true on it",
-)  # fmt: skip
+)
 def superseded_version(api: Api) -> Iterator[tuple[Resource, str]]:
     """An alpha or beta version is deprecated once a stable one is served."""
     for versions in _kinds(api):
@@ -142,11 +147,13 @@ def superseded_version(api: Api) -> Iterator[tuple[Resource, str]]:
 
 
 @api_rule(
-    "L505", "unstored", Severity.ERROR, CRD,
+    "L505 unstored",
+    severity=Severity.ERROR,
+    profiles=CRD,
     why="Exactly one version is written to storage.",
     source=f"{CRD_DOCS}: Versions",
     hint="set storage: true on one version",
-)  # fmt: skip
+)
 def unstored(api: Api) -> Iterator[tuple[Resource, str]]:
     """One version is the storage version."""
     for versions in _kinds(api):
@@ -156,11 +163,12 @@ def unstored(api: Api) -> Iterator[tuple[Resource, str]]:
 
 
 @api_rule(
-    "L506", "scope-change", Severity.ERROR, BOTH,
+    "L506 scope-change",
+    severity=Severity.ERROR,
     why="The scope belongs to the resource, not to a version of it.",
     source=f"{CONVENTIONS}: Resources",
     hint="give all versions the same scope",
-)  # fmt: skip
+)
 def scope_change(api: Api) -> Iterator[tuple[Resource, str]]:
     """All versions of a resource have one scope and one kind."""
     for versions in _kinds(api):

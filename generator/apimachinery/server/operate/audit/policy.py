@@ -171,8 +171,9 @@ def _about(rule: AuditRule, attributes: Attributes) -> bool:
 # Reading.
 
 _TOP = frozenset({"apiVersion", "kind", "metadata", "rules", "omitStages", "omitManagedFields"})
-_RULE = frozenset({"level", "users", "userGroups", "verbs", "resources", "namespaces", "nonResourceURLs",
-                   "omitStages", "omitManagedFields"})  # fmt: skip
+_RULE = frozenset(
+    ("level users userGroups verbs resources namespaces nonResourceURLs omitStages omitManagedFields").split()
+)
 _RESOURCES = frozenset({"group", "resources", "resourceNames"})
 
 
