@@ -11,16 +11,28 @@ JOBS ?= 2
 .DEFAULT_GOAL := help
 .PHONY: explained node projects cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables workloads help setup generate verify test test-real test-faults test-partitions peers test-kill golden lint type bench bench-growth bench-server soak-cel wheel release clean differential
 
+.PHONY: constraints repositories
+
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 setup: $(SETUP) ## an environment with all tools in .venv
 
-$(VENV)/.ready: pyproject.toml
+$(VENV)/.ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.11 …"; exit 1; }
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || { echo "no venv module: on Debian, apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@echo "installing the tools into $(VENV): about 130 packages, once, a minute or two"
+	@$(call INSTALL,--constraint constraints.txt) || { echo "constraints.txt does not fit this Python: installing the newest versions"; $(call INSTALL,); }
 	@touch $@
+
+# A dot for each package that pip reads or builds, and its errors: a fresh machine shows that something happens.
+define INSTALL
+{ $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off $(1) --editable '.[dev]'; echo $$? > $(VENV)/.pip; } \
+	| awk '/^ *(Collecting|Building)/ { printf "."; fflush() } END { print "" }'; test "$$(cat $(VENV)/.pip)" = 0
+endef
+
+constraints: $(SETUP) ## constraints.txt: the versions that are installed now, which new environments get
+	$(BIN)/python -m pip freeze --exclude-editable | grep -iv '^kubewright' > constraints.txt
 
 generate: $(SETUP) ## make generated/ from specs/
 	$(RUN) -m kubewright generate

@@ -92,9 +92,12 @@ def test_failures(arguments: list[str], code: int, text: str, capsys: pytest.Cap
 def test_check_lists_rules_and_faults(crd: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("check", crd) == 1
     out, err = capsys.readouterr()
-    head, row, *rest = out.splitlines()
-    assert head.split() == ["VERSION", "PATH", "SELF", "COST", "OF", "LIMIT", "RULE"]
-    assert row.split()[:4] == ["v1", ".properties[spec].x-kubernetes-validations[0]", "object", "53"]
+    head, file, row, rule, *rest = out.splitlines()
+    assert head.split() == ["COST", "OF", "LIMIT", "SELF", "VERSION", "PATH"]
+    assert file == f"{crd}:"
+    assert row.split() == ["53", "0.0%", "object", "v1", ".properties[spec].x-kubernetes-validations[0]"]
+    assert rule.startswith("    ") and rule.strip()
+    assert max(map(len, (head, row, rule))) <= 100
     assert rest == ["1 rules, 1 faults"]
     assert "x-kubernetes-validations[1].rule: Invalid value: " in err and "undefined field 'nothing'" in err
 

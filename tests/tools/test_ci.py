@@ -23,7 +23,7 @@ BLOCKS = [
     yaml.safe_load(text)
     for text in re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/ci.md").read_text(), re.DOTALL)
 ]
-PRE_COMMIT, GITHUB, GITLAB = BLOCKS
+PRE_COMMIT, ACTION_USE, GITHUB, GITLAB = BLOCKS
 HOOKS = {
     hook["id"]: hook for hook in yaml.load((ROOT / ".pre-commit-hooks.yaml").read_text(), yaml.CSafeLoader)
 }
@@ -181,3 +181,74 @@ def test_the_documents_name_only_what_there_is() -> None:
     text = (ROOT / "docs/ci.md").read_text()
     assert {*re.findall(r"\bkubewright ([a-z]+)\b", text)} <= {*COMMANDS}
     assert {use["id"] for use in PRE_COMMIT["repos"][0]["hooks"]} == {*HOOKS}
+
+
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
+
+
+def action_steps(**given: str) -> list[tuple[str, str, dict[str, str]]]:
+    """Name, script and environment of the steps that a runner would take with these inputs."""
+    inputs = {name: str(each["default"]) for name, each in ACTION["inputs"].items()} | given
+    context = {
+        **{f"inputs.{name}": value for name, value in inputs.items()},
+        "github.base_ref": "main",
+        "github.action_path": "/action",
+        "github.event.pull_request.number": "7",
+    }
+    found = []
+    for step in ACTION["runs"]["steps"]:
+        conditions = step.get("if", "true").replace("!cancelled()", "true").split(" && ")
+        pairs = [condition.split(" != ") for condition in conditions if condition != "true"]
+        if "run" not in step or any(not context[name] for name, _ in pairs):
+            continue
+        assert "${{" not in step["run"], "what a pull request names is no part of a script"
+        environment = {
+            name: re.sub(r"\$\{\{ ([\w.]+) \}\}", lambda found: context.get(found[1], ""), value)
+            for name, value in step.get("env", {}).items()
+        }
+        found.append((step.get("name", ""), step["run"], environment))
+    return found
+
+
+def act(repository: Path, monkeypatch: pytest.MonkeyPatch, **given: str) -> dict[str, tuple[int, str]]:
+    """Step → its code and what it prints, run as a runner runs it."""
+    gh = repository.parent / "bin/gh"
+    gh.write_text('#!/bin/sh\necho "$@" > "$PIP_LOG.gh"\n')
+    gh.chmod(0o755)
+    codes = {}
+    for name, script, environment in action_steps(**given):
+        with monkeypatch.context() as patch:
+            for key, value in environment.items():
+                patch.setenv(key, value)
+            done = run(script, repository)
+        codes[name] = done.returncode, done.stdout + done.stderr
+    return codes
+
+
+def test_the_documented_use_gives_inputs_that_there_are() -> None:
+    (job,) = ACTION_USE["jobs"].values()
+    assert job["steps"][-1]["with"].keys() <= ACTION["inputs"].keys()
+
+
+def test_the_action_passes_in_a_sound_repository(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = act(repository, monkeypatch, crds="crds", manifests="deploy")
+    assert {name: code for name, (code, _) in done.items()} == dict.fromkeys(
+        ("Install", "Validate", "Deprecated versions", "Lint", "Compare"), 0
+    ), done
+    assert "/action[check]" in (repository.parent / "pip.log").read_text()
+    assert set(act(repository, monkeypatch)) == {"Install", "Validate", "Deprecated versions"}
+
+
+def test_the_action_fails_and_comments(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (repository / "deploy/web.yaml").write_text(
+        f"{OLD}---\n" + MANIFEST.replace("replicas: 2", "replicas: two")
+    )
+    crd = repository / "crds/widgets.yaml"
+    crd.write_text(crd.read_text().replace("served: true", "served: false", 1))
+    done = act(repository, monkeypatch, crds="crds", manifests="deploy", comment="true", version="1.2.3")
+    failed = {name for name, (code, _) in done.items() if code}
+    assert {"Validate", "Deprecated versions", "Compare"} <= failed, done
+    assert "::error file=deploy/web.yaml" in done["Validate"][1]
+    assert "kubewright[check]==1.2.3" in (repository.parent / "pip.log").read_text()
+    assert (repository.parent / "pip.log.gh").read_text().startswith("pr comment 7 ")
+    assert "|" in (repository / "changes.md").read_text()

@@ -186,7 +186,12 @@ def test_lint_is_quiet_counts_by_rule_and_has_statistics() -> None:
     code, out, err = kubewright("lint", CRDS)
     assert code == 1 and " note L" not in out
     assert "by rule: L206 enum-form" in err and "--least note shows all" in err
-    assert " note L" in kubewright("lint", CRDS, "--least", "note")[1]
+    short = kubewright("lint", CRDS, "--least", "note")
+    table = short[1].splitlines()
+    assert table[0].split() == ["FINDINGS", "RULE", "SEVERITY", "NAME", "FIRST"] and "--all" in short[2]
+    every = kubewright("lint", CRDS, "--least", "note", "--all")[1]
+    assert sum(int(line.split()[0]) for line in table[1:]) == every.count(" L")
+    assert " note L" in every
     assert kubewright("lint", CRDS, "-q")[2] == ""
     lines = kubewright("lint", CRDS, "--statistics")[1].splitlines()
     counts = [int(line.split()[0]) for line in lines]
@@ -228,4 +233,4 @@ def test_what_cannot_be_read_is_said_in_the_form_asked_for(tmp_path: Path) -> No
         words = map(str, arguments)
         code, out, _ = kubewright(*words, "--format", "json", stdin="apiVersion: v1\nkind: Pod\n")
         found = json.loads(out)["findings"]
-        assert code in (1, 2) and {f["code"] for f in found} & {"K001", "K011"}, out
+        assert code in (1, 2) and {f["code"] for f in found} & {"K001", "K003", "K011"}, out

@@ -41,8 +41,8 @@ def test_the_guide_is_complete() -> None:
 @pytest.mark.parametrize("row", GUIDE, ids=[f"{row['api_version']} {row['kind']}" for row in GUIDE])
 def test_each_row_of_the_guide_before_and_after(row: dict[str, Any]) -> None:
     assert yaml.safe_load(row["before"])["apiVersion"] == row["api_version"]
-    code, out, err = kubewright("migrate", "-", "--write", "--format", "json", stdin=row["before"])
-    findings = json.loads(err[: err.rindex("}") + 1])["findings"]
+    findings = json.loads(kubewright("migrate", "-", "--format", "json", stdin=row["before"])[1])["findings"]
+    code, out, err = kubewright("migrate", "-", "--write", stdin=row["before"])
     said = f"{row['kind']} of {row['api_version']} is gone since {row['release']}"
     assert [f["message"].startswith(said) for f in findings] == [True]
     assert [told for told in row.get("tells", ()) if told not in findings[0]["hint"]] == []
@@ -51,6 +51,7 @@ def test_each_row_of_the_guide_before_and_after(row: dict[str, Any]) -> None:
         assert (code, findings[0]["code"]) == (1, "M003")
         return
     assert (code, findings[0]["code"]) == (0, "M001")
+    assert err == "1 fixed in 1 of 1 documents, 0 left\n"
     for command in (("validate", "-", "--strict"), ("migrate", "-")):
         code, out, _ = kubewright(*command, stdin=row["after"])
         assert (code, out) == (0, ""), command
@@ -64,7 +65,8 @@ def test_folders_as_people_have_them(
     for name, text in case["files"].items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(text)
-    _, out, err = kubewright("migrate", ".", "--write", "--format", "json")
+    _, out, err = kubewright("migrate", ".", "--format", "json")
+    kubewright("migrate", ".", "--write")
     said = [
         f"{f['file']}:{f['line']} {f['severity']} {f['code']} {f['message']}"
         for f in json.loads(out)["findings"]
@@ -169,7 +171,8 @@ def test_every_kind_that_is_gone_is_found_and_what_has_a_successor_is_rewritten(
     api_version: str, kind: str
 ) -> None:
     manifest = f"# kept\napiVersion: {api_version}\nkind: {kind}\nmetadata:\n  name: a # kept too\n"
-    out, err = kubewright("migrate", "-", "--write", stdin=manifest)[1:]
+    err = kubewright("migrate", "-", stdin=manifest)[1]
+    out = kubewright("migrate", "-", "--write", stdin=manifest)[1]
     life = read_lifecycles()[api_version, kind]
     assert f"{kind} of {api_version} is gone since {life.removed}" in err
     if "M001" in err:
@@ -225,3 +228,15 @@ def test_an_edited_text_says_the_new_value(old: dict[str, Any], data: st.DataObj
         del new[name]
     done = rewrite(wire_yaml.encode(old).decode(), old, new)
     assert wire_yaml.decode(done.text.encode()) == new
+
+
+def test_what_is_fixed_is_counted_and_what_is_left_is_printed(tmp_path: Path) -> None:
+    old = "apiVersion: batch/v1beta1\nkind: CronJob\nmetadata: {name: a, namespace: b}\nspec: {schedule: x}\n"
+    gone = "---\napiVersion: policy/v1beta1\nkind: PodSecurityPolicy\nmetadata: {name: p}\n"
+    (tmp_path / "a.yaml").write_text(old + gone)
+    out = kubewright("migrate", tmp_path)[1]
+    assert "CronJob b/a: CronJob of batch/v1beta1 is gone" in out and "PodSecurityPolicy p: " in out
+    code, out, err = kubewright("migrate", tmp_path, "--write")
+    left = [line for line in out.splitlines() if not line.startswith(" ")]
+    assert code == 1 and "M001" not in out and any("M003" in line for line in left)
+    assert err.startswith(f"1 fixed in 1 of 2 documents, {len(left)} left: ")

@@ -162,3 +162,11 @@ def test_tables_of_what_others_named(folder: Path, monkeypatch: pytest.MonkeyPat
         assert out
         assert STEERS.findall(out + err) == []
         assert "\n::error" not in out + err
+
+
+def test_colours_are_forced_and_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    for forced, refused, coloured in (("1", "", True), ("0", "", False), ("", "", False), ("1", "1", False)):
+        monkeypatch.setenv("FORCE_COLOR", forced)
+        monkeypatch.setenv("NO_COLOR", refused)
+        assert ("\x1b[1;31m" in kubewright("validate", "broken.yaml")[1]) is coloured

@@ -9,6 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 
 from tests.tools.command import kubewright
 
@@ -223,3 +224,79 @@ def test_every_report_names_the_object(tmp_path: Path) -> None:
 def test_a_green_run_has_a_case_for_each_object(tmp_path: Path) -> None:
     out = kubewright("validate", written(tmp_path, {"a.yaml": f"{WEB}---\n{WEB}"}), "--format", "junit")[1]
     assert ElementTree.fromstring(out).get("tests") == "2"
+
+
+def test_values_to_fill_in_are_one_note(tmp_path: Path) -> None:
+    ingress = """\
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web}
+spec:
+  rules:
+  - host: "web.{{DOMAIN}}"
+  - host: ${HOST}
+  - host: WRONG
+"""
+    written(tmp_path, {"a.yaml": ingress})
+    assert [line.partition(" ")[2][:60] for line in said(tmp_path)] == [
+        'a.yaml:8 spec.rules[2].host: Invalid value: "WRONG": a lower',
+        "a.yaml:6 2 values to be filled in: not judged",
+    ]
+    code, out, _ = kubewright("validate", tmp_path / "a.yaml")
+    assert code == 1 and out.count("a lowercase RFC 1123 subdomain") == 3, (
+        "a file that is named is judged as it is"
+    )
+
+
+@pytest.mark.parametrize("name", ["@NAME@", "$NAME", "web-$$name$$", "{{ name }}", "${NAME}"])
+def test_an_object_without_a_name_yet_is_a_template(name: str, tmp_path: Path) -> None:
+    written(tmp_path, {"a.yaml": f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n"})
+    assert said(tmp_path) == ["note a.yaml:0 a template: not judged"]
+
+
+def test_a_server_allocates_the_port_of_health_checks(tmp_path: Path) -> None:
+    service = (
+        "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n"
+        "spec: {type: LoadBalancer, externalTrafficPolicy: Local, ports: [{port: 80}]}\n"
+    )
+    assert said(written(tmp_path, {"a.yaml": service})) == []
+
+
+def test_an_object_is_judged_by_the_definition_that_suits_it_best(tmp_path: Path) -> None:
+    """controller-gen writes one definition, and what is applied is another, patched by a script."""
+    text = (Path(__file__).parent / "validate_widget_crd.yaml").read_text()
+    crd = yaml.safe_load(text)
+    loose = json.loads(text) if text.startswith("{") else yaml.safe_load(text)
+    for version in loose["spec"]["versions"]:
+        version["schema"] = {
+            "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        }
+    names, group = crd["spec"]["names"], crd["spec"]["group"]
+    version = crd["spec"]["versions"][0]["name"]
+    odd = f"apiVersion: {group}/{version}\nkind: {names['kind']}\nmetadata: {{name: a}}\nspec: 1\n"
+    written(tmp_path, {"crds/b.yaml": text, "odd.yaml": odd})
+    assert any(line.startswith("error odd.yaml") for line in said(tmp_path))
+    for name in ("crds/a.yaml", "crds/c.yaml"):
+        written(tmp_path, {name: yaml.safe_dump(loose)})
+        assert said(tmp_path) == []
+        (tmp_path / name).unlink()
+
+
+def test_what_tests_and_tools_keep_next_to_objects_is_put_aside(tmp_path: Path) -> None:
+    part = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 3}\n"
+    files = {
+        "kuttl/00-assert.yaml": part,
+        "kuttl/00-install.yaml": WEB,
+        "chainsaw/chainsaw-test.yaml": "steps: []\n",
+        "chainsaw/assertions.yaml": part,
+        "base/kustomization.yaml": KUSTOMIZATION + "resources: [web.yaml]\n",
+        "base/web.yaml": WEB,
+        "base/manager_env.yaml": part,
+        "secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {a: 'ENC[AES256,data:x]'}\nsops: {}\n",
+    }
+    assert sorted(said(written(tmp_path, files))) == [
+        "note base/manager_env.yaml:0 a patch that no kustomization names: not judged",
+        "note chainsaw/assertions.yaml:0 assertions of a test: not judged",
+        "note kuttl/00-assert.yaml:0 assertions of a test: not judged",
+        "note secret.yaml:0 encrypted by SOPS: not judged",
+    ]

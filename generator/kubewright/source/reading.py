@@ -10,6 +10,7 @@ in a folder (patches, definitions without a group) is passed over with a note.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -26,6 +27,7 @@ from kubewright.source.openapi_v2 import OpenApiV2
 from kubewright.source.openapi_v3 import OpenApiV3
 from kubewright.source.rules import read_rules
 
+_NAMES = re.compile(rb"CustomResourceDefinition|openapi|swagger")
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 
@@ -158,10 +160,33 @@ def _read_files(
     files: Iterable[Path], found: Input, diagnostics: Diagnostics, *, named: bool, among_others: bool
 ) -> None:
     for file in files:
-        documents = text.read_documents(file, diagnostics)
+        if not named and not _may_describe(file):
+            found.others += 1
+            continue
+        documents = _read_documents(file, diagnostics, named=named)
         alone = named and not among_others and not any(map(_is_description, documents))
         for document in documents:
             _sort_in(document, found, diagnostics, named=named, alone=alone)
+
+
+def _may_describe(file: Path) -> bool:
+    """Whether a file of a folder names what a description is; the others of a repository need not even be YAML."""
+    try:
+        return _NAMES.search(text.read_bytes(file)) is not None
+    except OSError:
+        return True  # reading it says what is wrong with it
+
+
+def _read_documents(file: Path, diagnostics: Diagnostics, *, named: bool) -> list[Document]:
+    """The documents of a file. A template in a folder, such as a chart has, is passed over with a note."""
+    faults = Diagnostics()
+    documents = text.read_documents(file, faults)
+    if faults.has_errors and not named and b"{{" in text.read_bytes(file):
+        diagnostics.note("K015", "passed over: a template; render it first", Location(str(file)))
+        return []
+    for fault in faults:
+        diagnostics.add(fault)
+    return documents
 
 
 def _is_description(document: Document) -> bool:

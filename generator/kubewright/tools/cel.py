@@ -179,6 +179,9 @@ def plain_value(value: Any) -> Any:
 
 # check
 
+_WIDTH = 100
+_CELL = 24
+
 
 @dataclass(frozen=True)
 class _Row:
@@ -210,7 +213,8 @@ def _check(options: argparse.Namespace) -> int:
         }
         sys.stdout.write(json_text(report))
     else:
-        _print_rows(rows, len({row.file for row in rows}) > 1)
+        if rows:
+            _print_rows(rows)
         for name, path, message in faults:
             print(printable(f"{name}: {path}: {message}"), file=sys.stderr)
         print(f"{len(rows)} rules, {len(faults)} faults")
@@ -230,21 +234,25 @@ def _given(paths: list[str]) -> Iterator[tuple[str, Any]]:
         yield from ((crd.file, crd.value) for crd in defined)
 
 
-def _print_rows(rows: list[_Row], with_file: bool) -> None:
-    if not rows:
-        return
-    head = (["FILE"] if with_file else []) + ["VERSION", "PATH", "SELF", "COST", "OF LIMIT", "RULE"]
+def _print_rows(rows: list[_Row]) -> None:
+    """Two lines a rule, at most ``_WIDTH`` wide: what it costs and where it is, then the rule."""
+    head = ["COST", "OF LIMIT", "SELF", "VERSION"]
     table = [head]
     for row in rows:
         share = row.cost * 100 / RULE_COST_LIMIT
         shown = "unbounded" if row.cost >= 2**63 else f"{row.cost:,}"
         percent = ">100x" if share > 10_000 else f"{share:.1f}%"
-        rule = " ".join(row.rule.split())
-        rule = rule if len(rule) <= 80 else rule[:77] + "..."
-        first = [row.file] if with_file else []
-        cells = [*first, row.version or "-", row.path or ".", row.type, shown, percent, rule]
-        table.append([printable(cell) for cell in cells])
-    widths = [max(len(line[i]) for line in table) for i in range(len(head) - 1)]
-    for line in table:
-        cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=False)]
-        print("   ".join([*cells, line[-1]]).rstrip())
+        kind = row.type if len(row.type) <= _CELL else row.type[: _CELL - 1] + "…"
+        table.append([printable(cell) for cell in (shown, percent, kind, row.version or "-")])
+    widths = [max(len(line[i]) for line in table) for i in range(len(head))]
+    file = ""
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in table]
+    print(f"{lines[0]}  PATH")
+    for row, cells in zip(rows, lines[1:], strict=True):
+        if row.file != file:
+            file = row.file
+            print(f"{printable(file)}:")
+        path, room = printable(row.path or "."), _WIDTH - len(cells) - 2
+        print(f"{cells}  {path if len(path) <= room else '…' + path[1 - room :]}")
+        rule = printable(" ".join(row.rule.split()))
+        print(f"    {rule if len(rule) <= _WIDTH - 4 else rule[: _WIDTH - 5] + '…'}")

@@ -33,7 +33,6 @@ BESIDE = {
     "patch": (PATCH, "a kustomize patch"),
     "webhook": (WEBHOOK_PATCH, "a kustomize patch"),
     "leftover": (LEFTOVER, "what controller-gen writes for a package without kinds"),
-    "json-patch": (JSON_PATCH, "a document must be an object"),
     "v1beta1": (OLD, "CustomResourceDefinition of 'apiextensions.k8s.io/v1beta1'"),
 }
 
@@ -122,3 +121,21 @@ def test_a_crd_of_a_built_in_kind_changes_nothing(tmp_path: Path, capsys: pytest
 
 
 POD = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "b"}]}}
+
+
+def test_a_repository_may_hold_what_is_no_yaml(tmp_path: Path) -> None:
+    """`lint .` and `diff git:main:. .` read the descriptions among charts, tests and broken files."""
+    folder = write(tmp_path / "all", cups=crd(v1=record()))
+    (folder / "broken.yaml").write_text("a: [")
+    (folder / "values.json").write_text("{{ not json")
+    (folder / "schema.json").write_text('{"definitions": {"a": {"type": "object"}}}')
+    (folder / "chart.yaml").write_text(
+        "kind: CustomResourceDefinition\n{{ if .Values.crds }}\na: [\n{{ end }}\n"
+    )
+    diagnostics = Diagnostics()
+    assert kinds(folder, diagnostics) == {"Cup"}
+    assert [(item.code, item.location.file) for item in diagnostics] == [("K015", str(folder / "chart.yaml"))]
+    (folder / "wrong.yaml").write_text("kind: CustomResourceDefinition\na: [\n")
+    diagnostics = Diagnostics()
+    kinds(folder, diagnostics)
+    assert diagnostics.has_errors, "a definition that cannot be read is no passing over"

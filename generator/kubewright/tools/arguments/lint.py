@@ -47,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--statistics", action="store_true", help="print how often each rule is broken, not where"
     )
+    parser.add_argument("--all", action="store_true", help="print every finding, however many there are")
     parser.add_argument(
         "--fix",
         action="store_true",

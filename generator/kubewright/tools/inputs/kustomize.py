@@ -130,6 +130,10 @@ class Roles:
     configuration: set[str] = field(default_factory=set)
     """Files that are input of kustomize itself, or of what it generates."""
 
+    def is_resource(self, file: str) -> bool:
+        """Whether a kustomization names a file as one of its resources."""
+        return os.path.normpath(file) in self.resources
+
     def is_object(self, file: str) -> bool:
         """Whether a file may hold objects that are judged by themselves."""
         name = os.path.normpath(file)

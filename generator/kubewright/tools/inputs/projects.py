@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Final
 
 from kubewright.diagnostics import Diagnostic, Diagnostics, Severity
 from kubewright.location import Location
@@ -24,8 +25,11 @@ from kubewright.tools.validate.inputs import Chunk, excluded, read_chunks, split
 LEFT_OUT = "V040"
 _KEY = re.compile(rb"""^[ ]?["']?(apiVersion|kind|metadata|spec)["']?[ \t]*:""", re.MULTILINE | re.IGNORECASE)
 _JSON_KEY = re.compile(rb'"(apiVersion|kind)"\s*:')
-_MARKUP = re.compile(rb"\{\{|\{%|\$\{|\(\(|<[A-Za-z%]|\[\[- ")
-_PLACEHOLDER = re.compile(r"\{\{|\$\{|\(\(|<[A-Za-z]")
+_MARKUP = re.compile(rb"\{\{|\{%|\$\{|\(\(|<[A-Za-z%]|\[\[- |@[A-Z_]+@|\$[A-Z_]{3}|\$\$\w|\{[A-Z_]{3,}\}")
+_PLACEHOLDER = re.compile(r"\{\{|\$\{|\(\(|<[A-Za-z]|@[A-Z_]+@|\$[A-Z_]{3}|\$\$\w")
+_ASSERTION = re.compile(r"\d+-(assert|errors?)\b.*\.ya?ml$")
+"""Files of kuttl: parts of objects that a test waits for."""
+_SOPS = re.compile(rb'^["\']?sops["\']?\s*:', re.MULTILINE)
 _TO_FILL_IN = re.compile(rb"""^[ -]*[\w.-]+\s*:\s*["']?<[\w -]+>["']?\s*$""", re.MULTILINE)
 """A value that is nothing but ``<what to put here>``."""
 HELM_SECONDS = 60
@@ -38,6 +42,8 @@ class Project:
     chunks: list[Chunk] = field(default_factory=list)
     notes: list[Diagnostic] = field(default_factory=list)
     others: int = 0
+    named: set[str] = field(default_factory=set)
+    """Files that were named one by one."""
     kustomizations: dict[str, Kustomization] = field(default_factory=dict)
 
     def note(self, file: str, message: str, hint: str = "", line: int = 0) -> None:
@@ -53,7 +59,9 @@ def read_project(
     for name in paths:
         folder = Path(name)
         if name == "-" or not folder.is_dir():
-            found.chunks += read_chunks([name], diagnostics, exclude)
+            given = read_chunks([name], diagnostics, exclude)
+            found.chunks += given
+            found.named |= {chunk.file for chunk in given}
         else:
             _read_folder(folder, found, diagnostics, exclude, helm=helm)
     return found
@@ -70,23 +78,83 @@ def _read_folder(
             contents[file] = _read(file, diagnostics)
     _read_kustomizations(folder, files, contents, found, diagnostics, exclude)
     used = roles(list(found.kustomizations.values()))
-    templates: dict[str, list[str]] = {}
+    aside = _Aside()
     before = len(found.chunks)
+    known = _identities(contents, used)
     for file, chunks in contents.items():
-        _sort(file, chunks, used, found, templates)
+        _sort(file, chunks, used, known, found, aside)
     if len(found.chunks) == before and not charts:
         # With nothing else to say of a folder, what cannot be read in it is worth saying.
         broken = [each for chunks in contents.values() for each in chunks if decoded(each) is None]
         found.chunks += [each for each in broken if not is_template(each)]
-    for place, names in templates.items():
-        said = f"{len(names)} templates" if len(names) > 1 else "a template"
-        found.note(
-            names[0] if len(names) == 1 else place,
-            f"{said}: not judged",
-            "render them first, and pipe the result",
-        )
+    aside.note(found)
     for chart, number in charts.items():
         _read_chart(chart, number, found, diagnostics, helm=helm)
+
+
+_ASIDE: Final = {
+    "template": ("a template", "templates", "render them first, and pipe the result"),
+    "assertion": ("assertions of a test", "files of assertions of tests", ""),
+    "secret": ("encrypted by SOPS", "files encrypted by SOPS", "decrypt them first, and pipe the result"),
+    "patch": ("a patch that no kustomization names", "patches that no kustomization names", ""),
+}
+"""Why a file is put aside → in words for one, for several, and what to do."""
+
+
+@dataclass(slots=True)
+class _Aside:
+    """Files that are not judged, by the reason and their folder."""
+
+    files: dict[tuple[str, Path], list[Path]] = field(default_factory=dict)
+
+    def put(self, reason: str, file: Path) -> None:
+        """Puts a file aside."""
+        files = self.files.setdefault((reason, file.parent), [])
+        if file not in files:
+            files.append(file)
+
+    def note(self, found: Project) -> None:
+        """One note for each folder."""
+        for (reason, folder), files in self.files.items():
+            one, several, hint = _ASIDE[reason]
+            said = f"{len(files)} {several}" if len(files) > 1 else one
+            found.note(str(folder if len(files) > 1 else files[0]), f"{said}: not judged", hint)
+
+
+Identity = tuple[str, str, str]
+"""Group, kind and name of an object."""
+
+
+def _identity(value: Any) -> Identity | None:
+    metadata = value.get("metadata") if isinstance(value, dict) else None
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    kind, api_version = (value.get("kind"), value.get("apiVersion")) if isinstance(value, dict) else ("", "")
+    if not (isinstance(name, str) and isinstance(kind, str) and isinstance(api_version, str)):
+        return None
+    return api_version.rpartition("/")[0], kind, name
+
+
+def _identities(contents: dict[Path, list[Chunk]], used: Roles) -> set[Identity]:
+    """The objects that kustomizations name as resources."""
+    named = (chunk for file, chunks in contents.items() if used.is_resource(str(file)) for chunk in chunks)
+    return {known for chunk in named if (known := _identity(decoded(chunk))) is not None}
+
+
+def _reason_aside(
+    file: Path, chunk: Chunk, used: Roles, known: set[Identity], has_kustomization: bool
+) -> str | None:
+    """Why a document of a file is not judged, None where it is."""
+    if _ASSERTION.match(file.name) or (
+        file.name.startswith(("assert", "error")) and (file.parent / "chainsaw-test.yaml").is_file()
+    ):
+        return "assertion"
+    if is_template(chunk):
+        return "template"
+    if _SOPS.search(chunk.content) and b"ENC[" in chunk.content:
+        return "secret"
+    # A part of an object that is whole elsewhere, next to a kustomization that does not name it: switched off.
+    is_loose = has_kustomization and not used.is_resource(str(file)) and file.name not in KUSTOMIZATIONS
+    return "patch" if is_loose and known and _identity(decoded(chunk)) in known else None
 
 
 def _read(file: Path, diagnostics: Diagnostics) -> list[Chunk]:
@@ -136,7 +204,7 @@ def _kustomization_in(folder: Path) -> Path | None:
 
 
 def _sort(
-    file: Path, chunks: list[Chunk], used: Roles, found: Project, templates: dict[str, list[str]]
+    file: Path, chunks: list[Chunk], used: Roles, known: set[Identity], found: Project, aside: _Aside
 ) -> None:
     """Takes the objects among the documents of a file."""
     objects = [chunk for chunk in chunks if is_object(chunk)]
@@ -146,13 +214,13 @@ def _sort(
         return
     if not objects:
         found.others += 1
+    has_kustomization = os.path.normpath(file.parent) in found.kustomizations
     for chunk in objects:
-        if is_template(chunk):
-            templates.setdefault(str(file.parent), [])
-            if str(file) not in templates[str(file.parent)]:
-                templates[str(file.parent)].append(str(file))
-        else:
+        reason = _reason_aside(file, chunk, used, known, has_kustomization)
+        if reason is None:
             found.chunks.append(chunk)
+        else:
+            aside.put(reason, file)
 
 
 def is_object(chunk: Chunk) -> bool:

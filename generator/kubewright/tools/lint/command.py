@@ -28,6 +28,8 @@ from kubewright.tools.lint.run import Finding, Settings, chosen, lint, load_rule
 from kubewright.tools.lint.suppress import suppress
 from kubewright.tools.outputs import reporting
 
+LONG: Final = 30
+"""More findings than that are shown by rule."""
 _HOUSE_KEYS: Final = {"names", "forbidden", "needed", "apart"}
 _KEYS: Final = {"profile", "select", "ignore", "severity", "exclude", "baseline", "fail-on", *_HOUSE_KEYS}
 _WEIGHT: Final = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
@@ -81,6 +83,8 @@ def run(options: argparse.Namespace) -> int:
     titles = {code: rule.name for code, rule in load_rules().items()}
     if options.statistics:
         sys.stdout.write(statistics(found, options.format))
+    elif _is_long(shown, options):
+        sys.stdout.write(by_rule(shown))
     else:
         sys.stdout.write(reporting.FORMATS[options.format](shown, titles))
     if options.format == "text" and not options.quiet:
@@ -105,7 +109,9 @@ def _least(options: argparse.Namespace, fail_on: Severity) -> Severity:
 
 def _summarize(found: list[Diagnostic], shown: list[Diagnostic], options: argparse.Namespace) -> None:
     print(reporting.count(found), file=sys.stderr)
-    if shown and not options.statistics:
+    if _is_long(shown, options):
+        print(f"each with its place: --all, or --select {shown[0].code}", file=sys.stderr)
+    elif shown and not options.statistics:
         counts = Counter(d.code for d in shown).most_common()
         if len(counts) < len(shown):
             rules = load_rules()
@@ -113,6 +119,27 @@ def _summarize(found: list[Diagnostic], shown: list[Diagnostic], options: argpar
             print(f"by rule: {by_rule}", file=sys.stderr)
     if len(shown) < len(found) and not options.statistics:
         print(f"{len(found) - len(shown)} not shown; --least note shows all", file=sys.stderr)
+
+
+def _is_long(shown: list[Diagnostic], options: argparse.Namespace) -> bool:
+    """Whether findings are shown by rule: nobody reads hundreds of them, and who names rules wants to see each."""
+    asked = options.all or options.select or options.statistics or options.update_baseline
+    return options.format == "text" and len(shown) > LONG and not asked
+
+
+def by_rule(shown: list[Diagnostic]) -> str:
+    """A line for each rule that is broken, most often first, with its first place."""
+    rules = load_rules()
+    first: dict[str, Diagnostic] = {}
+    for each in shown:
+        first.setdefault(each.code, each)
+    lines = ["FINDINGS  RULE  SEVERITY  NAME                    FIRST"]
+    for code, number in Counter(each.code for each in shown).most_common():
+        each = first[code]
+        lines.append(
+            f"{number:8}  {code}  {each.severity.value:8}  {rules[code].name:22}  {printable(str(each.location))}"
+        )
+    return "".join(f"{line}\n" for line in lines)
 
 
 def statistics(found: list[Diagnostic], form: str) -> str:

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kubewright.diagnostics import Diagnostics, Severity, printable
+from kubewright.diagnostics import Diagnostic, Diagnostics, Severity, printable
 from kubewright.source.lifecycle import read_lifecycles, read_plurals, release_of
 from kubewright.tools.migrate.aftermath import Refusals, patches_of
 from kubewright.tools.migrate.callers import Callers
@@ -77,13 +77,23 @@ def run(options: argparse.Namespace) -> int:
     if options.write:
         _write(options.paths, chunks, judged)
     findings = [finding for each in judged for finding in each.findings]
-    out = sys.stderr if options.write and "-" in options.paths else sys.stdout
-    out.write(reporting.FORMATS[options.format](findings, CODES))
-    if not options.quiet:
-        done = "rewritten" if options.write else "can be rewritten by --write"
-        print(f"{reporting.count(findings)}; {changed} of {len(chunks)} documents {done}", file=sys.stderr)
     left = [f for f in findings if not (options.write and f.code in _REWRITTEN)]
+    out = sys.stderr if options.write and "-" in options.paths else sys.stdout
+    out.write(reporting.FORMATS[options.format](left, CODES))
+    if not options.quiet:
+        print(_outcome(options, len(findings) - len(left), left, (changed, len(chunks))), file=sys.stderr)
     return FOUND if any(f.severity is not Severity.NOTE for f in left) else CLEAN
+
+
+def _outcome(
+    options: argparse.Namespace, fixed: int, left: list[Diagnostic], documents: tuple[int, int]
+) -> str:
+    changed, number = documents
+    if not options.write:
+        return f"{reporting.count(left)}; {changed} of {number} documents can be rewritten by --write"
+    return f"{fixed} fixed in {changed} of {number} documents, {len(left)} left" + (
+        f": {reporting.count(left)}" if left else ""
+    )
 
 
 def _callers(options: argparse.Namespace) -> int:

@@ -15,6 +15,7 @@ from apimachinery.wire.json import DecodeFault
 from kubewright.diagnostics import Diagnostic, Severity
 from kubewright.location import Location
 from kubewright.source.lifecycle import Key, LifeCycle, Release, release_of
+from kubewright.tools.inputs.projects import source_of
 from kubewright.tools.migrate.conversions import converted
 from kubewright.tools.migrate.references import (
     ReferenceRule,
@@ -27,6 +28,7 @@ from kubewright.tools.migrate.references import (
 )
 from kubewright.tools.migrate.rewrite import rewrite
 from kubewright.tools.migrate.volumes import PLUGINS, volumes
+from kubewright.tools.validate.check import subject_of
 from kubewright.tools.validate.inputs import Chunk
 from kubewright.tools.validate.places import Places
 
@@ -86,14 +88,18 @@ class Judge:
         """Judges one document; raises nothing for any input. ``before`` is the text of its file that is before
         it: in a template, conditions reach over documents."""
         found = Migration()
+        self._judge(chunk, before, found)
+        return found
+
+    def _judge(self, chunk: Chunk, before: str, found: Migration) -> None:
         try:
             json_form = chunk.content.lstrip()[:1] == b"{" and not _TEMPLATE.search(chunk.content)
             value = wire_json.decode(chunk.content) if json_form else wire_yaml.decode(chunk.content)
         except (DecodeFault, RecursionError, ValueError):
             self._template(chunk, before, found)
-            return found
+            return
         if not isinstance(value, dict):
-            return found
+            return
         places = Places(chunk, value)
         if is_kustomization(value, chunk.file):
             new = self._references(value, "", places, found, kustomization=True)
@@ -115,7 +121,9 @@ class Judge:
                     )
                     for refusal in self.refusals(Chunk(chunk.file, chunk.line, done.text.encode()))
                 ]
-        return found
+        subject = subject_of(value, source_of(chunk.content))
+        if not isinstance(value.get("items"), list):
+            found.findings = [replace(each, subject=subject) for each in found.findings]
 
     def _patch(self, obj: Json, places: Places, found: Migration) -> Json:
         """A strategic merge patch is not an object: defaults that a conversion makes explicit do not belong into it."""

@@ -16,13 +16,15 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import quote
 
-from apimachinery.meta.version import VERSION
+from apimachinery.meta.version import SITE, VERSION
 from kubewright.diagnostics import Diagnostic, NamedObject, Severity, escaped, printable
 from kubewright.location import Location
 
 Subjects = Sequence[tuple[Location, NamedObject]]
 _SARIF_LEVEL: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_PAGES: Final = {"L": "reference/lint.html", "K": "diagnostics.html"}
+"""First letter of a code → the page of the documentation that explains it."""
 _GITHUB_LEVEL: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
@@ -40,8 +42,13 @@ _EXCERPT_WIDTH: Final = 160
 
 
 def on_terminal() -> bool:
-    """Whether people look at standard output; ``NO_COLOR`` (https://no-color.org) says that it stays plain."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    """Whether people look at standard output. ``NO_COLOR`` (https://no-color.org) says that it stays plain,
+    ``FORCE_COLOR`` (https://force-color.org) that a log shows colours."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def _with_excerpt(finding: Diagnostic, files: dict[str, list[str]]) -> str:
@@ -118,6 +125,7 @@ def sarif(findings: Sequence[Diagnostic], rules: Mapping[str, str], subjects: Su
                     "driver": {
                         "name": "kubewright",
                         "version": VERSION,
+                        "informationUri": SITE,
                         "rules": [_rule(code, rules.get(code, code)) for code in used],
                     }
                 },
@@ -137,6 +145,7 @@ def _rule(code: str, text: str) -> dict[str, Any]:
         "name": "".join(word[:1].upper() + word[1:] for word in words),
         "shortDescription": {"text": text},
         "help": {"text": f"{code}: {text}"},
+        "helpUri": f"{SITE}/{_PAGES.get(code[0], 'tools.html')}{f'#{code.lower()}' if code[0] == 'L' else ''}",
     }
 
 

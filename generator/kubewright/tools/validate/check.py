@@ -203,7 +203,7 @@ class _Judge:
         elif isinstance(known, BuiltinKind):
             self.built_in(known, _copied(given) if outer else given, below, kind, api_version)
         else:
-            self.custom(known, given, below)
+            self.custom([known, *self.kinds.other_definitions(api_version, kind)], given, below)
 
     def add(self, code: str, severity: Severity, message: str, path: str, below: str, hint: str = "") -> None:
         place = self.places.at("" if path == ROOT else path, below)
@@ -249,7 +249,22 @@ class _Judge:
                 hint = hints.of_fault(fault.body, None)
                 self.add(code, Severity.ERROR, fault.body, fault.field, below, hint)
 
-    def custom(self, known: CustomKind, obj: Json, below: str) -> None:
+    def custom(self, definitions: list[CustomKind], obj: Json, below: str) -> None:
+        """Judges a custom resource by the definition that has the least against it."""
+        best: Judgement | None = None
+        for known in definitions:
+            judged = Judgement()
+            replace(self, found=judged).custom_by(known, obj, below)
+            if best is None or len(judged.findings) < len(best.findings):
+                best = judged
+            if not best.findings:
+                return
+        if best is not None:
+            self.found.findings += best.findings
+            self.found.misspelt += best.misspelt
+
+    def custom_by(self, known: CustomKind, obj: Json, below: str) -> None:
+        """Judges a custom resource by one definition."""
         work = _copied(obj)
         broken = known.schema.decode_fault(work)
         if broken is not None:
@@ -296,7 +311,7 @@ class _Judge:
             return
         _drop_empty(work)
         faults = [] if known.namespaced is None else self._metadata(known, work)
-        faults += self._rules(known, work, emptied)
+        faults += [f for f in self._rules(known, work, emptied) if not _allocated(f)]
         if taken:
             faults = [f for f in faults if not _concerns(f.field, taken) and not _defaulted(f, obj, taken)]
         self.faults(faults, below)
@@ -400,6 +415,11 @@ def _defaulted(fault: FieldError, obj: Json, taken: list[str]) -> bool:
         and pointer_of(obj, fault.field) == pointer_of(obj, parent)
         and any(place.rpartition(".")[0] == parent for place in taken)
     )
+
+
+def _allocated(fault: FieldError) -> bool:
+    """Whether a fault is the lack of what a server fills in before it looks."""
+    return fault.field == "spec.healthCheckNodePort" and fault.reason is Reason.REQUIRED
 
 
 def _within(inner: str, outer: str) -> bool:

@@ -22,6 +22,7 @@ from kubewright.tools.validate.inputs import STDIN
 from kubewright.tools.validate.kinds import Kinds
 from kubewright.tools.validate.misspelt import correct
 from kubewright.tools.validate.patches import BuiltProject
+from kubewright.tools.validate.placeholders import without_placeholders
 from kubewright.tools.validate.run import judge_all
 
 VALID, INVALID, MISUSED = 0, 1, 2
@@ -82,13 +83,13 @@ def _settled(
     project: Project, judged: Sequence[Judgement], kinds: Kinds, how: CheckOptions
 ) -> Iterator[Diagnostic]:
     """The findings of all documents, kustomizations built, and those of patches."""
-    if not project.kustomizations:
-        yield from (finding for each in judged for finding in each.findings)
-        return
-    built = BuiltProject.of(project.kustomizations, kinds, how)
+    built = BuiltProject.of(project.kustomizations, kinds, how) if project.kustomizations else None
     for chunk, each in zip(project.chunks, judged, strict=True):
-        yield from built.settled(chunk, each) if each.findings else ()
-    yield from built.findings()
+        if each.findings:
+            findings = each.findings if built is None else built.settled(chunk, each)
+            yield from findings if chunk.file in project.named else without_placeholders(chunk, findings)
+    if built is not None:
+        yield from built.findings()
 
 
 def fold_missing(findings: Iterable[Diagnostic]) -> Iterator[Diagnostic]:

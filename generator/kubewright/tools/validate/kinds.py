@@ -65,7 +65,9 @@ class Kinds:
 
     release: str
     package: str = "kubernetes_api"
-    _crds: dict[tuple[str, str], Json] = field(default_factory=dict)
+    _crds: dict[tuple[str, str], list[Json]] = field(default_factory=dict)
+    """Every definition of a kind: a repository may hold the one that a program wrote and the one that is applied."""
+    _others: dict[tuple[str, str], list[CustomKind]] = field(default_factory=dict)
     _made: dict[tuple[str, str], BuiltinKind | CustomKind | UnusableSchema | None] = field(
         default_factory=dict
     )
@@ -96,7 +98,10 @@ class Kinds:
             return False
         for version in versions:
             if isinstance(version, dict):
-                self._crds[f"{spec.get('group')}/{version.get('name')}", str(names.get("kind"))] = crd
+                key = f"{spec.get('group')}/{version.get('name')}", str(names.get("kind"))
+                known = self._crds.setdefault(key, [])
+                if not any(each["spec"] == spec for each in known):
+                    known.insert(0, crd)
         return True
 
     def find(self, api_version: str, kind: str) -> BuiltinKind | CustomKind | None:
@@ -108,6 +113,16 @@ class Kinds:
         if isinstance(found, UnusableSchema):
             raise found
         return found
+
+    def other_definitions(self, api_version: str, kind: str) -> list[CustomKind]:
+        """The kind by the other definitions that were given of it."""
+        key = (api_version, kind)
+        if key not in self._others:
+            from kubewright.tools.validate.custom import CustomKind, compile_kind
+
+            made = [compile_kind(crd, api_version) for crd in self._crds.get(key, [])[1:]]
+            self._others[key] = [each for each in made if isinstance(each, CustomKind)]
+        return self._others[key]
 
     def forget_missing(self) -> None:
         """Looks up again, when asked, what nobody described so far."""
@@ -141,12 +156,12 @@ class Kinds:
         name = self._names.get((api_version, kind))
         if name is not None:  # a server serves its own kinds, whatever a definition says of them
             return self._builtin(api_version, kind, name)
-        crd = self._crds.get((api_version, kind))
-        if crd is None:
+        crds = self._crds.get((api_version, kind))
+        if not crds:
             return None
         from kubewright.tools.validate.custom import compile_kind
 
-        return compile_kind(crd, api_version)
+        return compile_kind(crds[0], api_version)
 
     def _builtin(self, api_version: str, kind: str, name: str) -> BuiltinKind:
         schema = compile_builtin(name, self._definitions)
