@@ -54,6 +54,9 @@ explained: $(SETUP) ## kubewright explain and kubectl explain compared, every fi
 node: ## what checks generated TypeScript: compiler and linter, from npm
 	npm install --prefix tests/compiler/languages/node --no-audit --no-fund --no-package-lock --silent
 
+repositories: $(SETUP) ## validate at the root of public repositories, against what was judged; CLONES=folder of clones
+	KUBEWRIGHT_CLONES=$(CLONES) $(RUN) -m pytest -q -n $(JOBS) -m thorough --timeout 600 tests/tools/test_repositories.py
+
 golden: $(SETUP) ## rewrite the golden files and the client's plain verbs; review the diff
 	$(RUN) -m pytest -q tests/compiler/emit/golden tests/compiler/languages/test_golden.py tests/client/test_twins.py --rewrite-golden
 

@@ -250,18 +250,14 @@ class _Judge:
                 self.add(code, Severity.ERROR, fault.body, fault.field, below, hint)
 
     def custom(self, definitions: list[CustomKind], obj: Json, below: str) -> None:
-        """Judges a custom resource by the definition that has the least against it."""
-        best: Judgement | None = None
-        for known in definitions:
-            judged = Judgement()
-            replace(self, found=judged).custom_by(known, obj, below)
-            if best is None or len(judged.findings) < len(best.findings):
-                best = judged
-            if not best.findings:
+        """Judges a custom resource by the first definition, unless another one has nothing against it."""
+        judged = [Judgement() for _ in definitions]
+        for known, found in zip(definitions, judged, strict=True):
+            replace(self, found=found).custom_by(known, obj, below)
+            if not found.findings:
                 return
-        if best is not None:
-            self.found.findings += best.findings
-            self.found.misspelt += best.misspelt
+        self.found.findings += judged[0].findings
+        self.found.misspelt += judged[0].misspelt
 
     def custom_by(self, known: CustomKind, obj: Json, below: str) -> None:
         """Judges a custom resource by one definition."""

@@ -21,6 +21,7 @@ _PLACEHOLDER = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 """Of shells, make, Go templates, sed scripts, prose, and the expressions of chainsaw."""
+_QUOTED = re.compile(r'Invalid value: "((?:[^"\\]|\\.)*)"')
 _MAY_HOLD = re.compile(rb"\$|\{\{|@[A-Z_]+@|<[A-Za-z]|\(\w")
 
 
@@ -42,6 +43,9 @@ def without_placeholders(chunk: Chunk, findings: Iterable[Diagnostic]) -> Iterat
 
 
 def _is_unfilled(value: Any, finding: Diagnostic) -> bool:
+    quoted = _QUOTED.search(finding.message)  # a label's value, say, whose finding is of all labels
+    if quoted is not None and _PLACEHOLDER.search(quoted[1]):
+        return True
     for token in finding.location.pointer.split("/")[1:]:
         token = unescape_pointer(token)
         if isinstance(value, dict):
