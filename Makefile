@@ -9,7 +9,7 @@ RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= PYTHONDONTWRITEBYTECODE= $(
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: explained node projects cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables workloads help setup generate verify test test-real test-faults test-partitions peers test-kill golden lint type bench bench-growth bench-server soak-cel wheel release clean differential
+.PHONY: plain explained node projects cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables workloads help setup generate verify test test-real test-faults test-partitions peers test-kill golden lint type bench bench-growth bench-server soak-cel wheel release clean differential
 
 .PHONY: constraints repositories
 
@@ -39,6 +39,7 @@ generate: $(SETUP) ## make generated/ from specs/
 
 verify: $(SETUP) ## regenerate and compare: fails when generated/ is not what the specs say
 	$(RUN) -m kubewright generate --check --force
+	$(RUN) build/plain.py --check
 
 test: $(SETUP) ## lint, types, generated files, all tests
 	@$(MAKE) --no-print-directory --jobs=$(JOBS) --output-sync=target lint type verify
@@ -57,12 +58,15 @@ node: ## what checks generated TypeScript: compiler and linter, from npm
 repositories: $(SETUP) ## validate at the root of public repositories, against what was judged; CLONES=folder of clones
 	KUBEWRIGHT_CLONES=$(CLONES) $(RUN) -m pytest -q -n $(JOBS) -m thorough --timeout 600 tests/tools/test_repositories.py
 
-golden: $(SETUP) ## rewrite the golden files and the client's plain verbs; review the diff
-	$(RUN) -m pytest -q tests/compiler/emit/golden tests/compiler/languages/test_golden.py tests/client/test_twins.py --rewrite-golden
+golden: $(SETUP) ## rewrite the golden files; review the diff
+	$(RUN) -m pytest -q tests/compiler/emit/golden tests/compiler/languages/test_golden.py --rewrite-golden
+
+plain: $(SETUP) ## make the plain modules of the client, controllers and queues from their awaited twins
+	$(RUN) build/plain.py
 
 lint: $(SETUP) ## ruff on hand-written and generated code, dead code
-	$(BIN)/ruff check generator generated tests examples
-	$(BIN)/ruff format --check --quiet generator tests examples
+	$(BIN)/ruff check generator generated tests examples build
+	$(BIN)/ruff format --check --quiet generator tests examples build
 	$(RUN) -m tests.architecture.dead_code
 
 type: $(SETUP) ## mypy --strict, on hand-written and generated code
@@ -147,7 +151,7 @@ release: $(SETUP) ## everything CI runs, then wheel and source archive in dist/,
 	$(MAKE) --no-print-directory test gate docs
 	$(RUN) -m tests.packaging.release
 
-.PHONY: explorer
+.PHONY: plain explorer
 explorer: ## build the explorer's page from explorer/, which wheels include; needs node and npm
 	@command -v npm >/dev/null || { echo "npm is needed: on Debian, apt-get install nodejs npm"; exit 1; }
 	@cd explorer && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent check && npm run --silent build
@@ -157,5 +161,5 @@ wheel: $(SETUP) ## the wheel, in dist/; with the explorer's page where npm is at
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean: ## what can be made again
-	rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis generated/.kubewright
+	rm -rf .venv dist build/site .mypy_cache .ruff_cache .pytest_cache .hypothesis generated/.kubewright
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,6 +1,6 @@
-"""What programs do with objects of any kind, awaited: wait for them, apply whole files, try again after conflicts.
+"""What programs do with objects of any kind, awaited: wait, apply whole files, try again after conflicts.
 
-``objects``, its plain twin, is made of this file: ``make golden``.
+``objects``, its plain twin, is made of this file by ``build/plain.py``.
 """
 
 from __future__ import annotations

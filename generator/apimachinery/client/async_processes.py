@@ -1,6 +1,6 @@
 """Commands, attachments and ports of pods, over websockets, awaited.
 
-``processes``, its plain twin, is made of this file: ``make golden``.
+``processes``, its plain twin, is made of this file by ``build/plain.py``.
 """
 
 from __future__ import annotations

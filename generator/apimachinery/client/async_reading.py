@@ -1,6 +1,6 @@
 """What lists and watches give: pages and events, awaited.
 
-``reading``, its plain twin, is made of this file: ``make golden``.
+``reading``, its plain twin, is made of this file by ``build/plain.py``.
 """
 
 from __future__ import annotations

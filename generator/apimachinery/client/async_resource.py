@@ -4,7 +4,7 @@ kinds known only at run time (AsyncDynamicResource).
 A resource has only the methods of the verbs and the scope it serves, so a call that cannot work is a type error.
 Common parameters: ``namespace`` None means the client's default one; ``dry_run`` changes nothing on the server;
 ``field_manager`` empty means the client's. All methods raise ``ApiError`` subclasses (apimachinery.client.errors)
-and ``TransportError``. ``resource``, its plain twin, is made of this file: ``make golden``.
+and ``TransportError``. ``resource``, its plain twin, is made of this file by ``build/plain.py``.
 """
 
 from __future__ import annotations

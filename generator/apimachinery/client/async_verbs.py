@@ -1,6 +1,6 @@
 """What every client does with objects of any kind, awaited; loaded when it is first used.
 
-``verbs``, its plain twin, is made of this file: ``make golden``.
+``verbs``, its plain twin, is made of this file by ``build/plain.py``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""What programs do with objects of any kind, for threads: wait for them, apply whole files, try again after conflicts.
-
-Made of ``async_objects`` by ``make golden``: edit that one.
-"""
+# Made from async_objects.py by build/plain.py: edit that one.
+"""What programs do with objects of any kind, for threads: wait, apply whole files, try again after conflicts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Commands, attachments and ports of pods, over websockets, for threads.
-
-Made of ``async_processes`` by ``make golden``: edit that one.
-"""
+# Made from async_processes.py by build/plain.py: edit that one.
+"""Commands, attachments and ports of pods, over websockets, for threads."""
 
 from __future__ import annotations
 

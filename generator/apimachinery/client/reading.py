@@ -1,7 +1,5 @@
-"""What lists and watches give: pages and events, for threads.
-
-Made of ``async_reading`` by ``make golden``: edit that one.
-"""
+# Made from async_reading.py by build/plain.py: edit that one.
+"""What lists and watches give: pages and events, for threads."""
 
 from __future__ import annotations
 

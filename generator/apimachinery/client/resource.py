@@ -1,10 +1,11 @@
+# Made from async_resource.py by build/plain.py: edit that one.
 """The verbs of a resource, called plainly: mixed into one class a resource by generated code, or used as they are for
 kinds known only at run time (DynamicResource).
 
 A resource has only the methods of the verbs and the scope it serves, so a call that cannot work is a type error.
 Common parameters: ``namespace`` None means the client's default one; ``dry_run`` changes nothing on the server;
 ``field_manager`` empty means the client's. All methods raise ``ApiError`` subclasses (apimachinery.client.errors)
-and ``TransportError``. Made of ``async_resource`` by ``make golden``: edit that one.
+and ``TransportError``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""What every client does with objects of any kind, awaited; loaded when it is first used.
-
-Made of ``async_verbs`` by ``make golden``: edit that one.
-"""
+# Made from async_verbs.py by build/plain.py: edit that one.
+"""What every client does with objects of any kind, for threads; loaded when it is first used."""
 
 from __future__ import annotations
 

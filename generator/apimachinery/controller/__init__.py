@@ -14,7 +14,7 @@ What is not in ``NAMES`` is not for users; the modules of this folder are:
 - ``kinds``       which resource a model class belongs to
 
 Work queues, rate limiters, clocks and the hooks for metrics, traces and logs are in ``apimachinery.queue``. The plain
-one of two twin modules is made of the other by ``make golden``.
+one of two twin modules is made of the other by ``build/plain.py``.
 """
 
 from __future__ import annotations

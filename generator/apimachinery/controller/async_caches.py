@@ -1,6 +1,6 @@
 """Informers that controllers share: one watch for each resource and selection, however many read it; awaited.
 
-``caches``, its plain twin, is made of this file: ``make golden``.
+``caches``, its plain twin, is made of this file by ``build/plain.py``.
 """
 
 from __future__ import annotations

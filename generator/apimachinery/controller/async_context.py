@@ -1,6 +1,6 @@
 """What a reconcile function works with: the object it was called for, the client, and the caches; awaited.
 
-``context``, its plain twin, is made of this file: ``make golden``.
+``context``, its plain twin, is made of this file by ``build/plain.py``.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ by one worker at a time; what raises is tried again, later each time. Objects co
 moment old: writes that carry the version they are of meet ``Conflict`` then, and the object is worked on again when
 the cache has caught up.
 
-``controller``, its plain twin, is made of this file: ``make golden``.
+``controller``, its plain twin, is made of this file by ``build/plain.py``.
 """
 
 from __future__ import annotations

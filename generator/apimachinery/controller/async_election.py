@@ -11,7 +11,7 @@ The deadline counts from when the last successful try began, for others may have
 that a try waits for (a connection, a login program, a server's Retry-After) prolongs leadership. Tries have a
 connection of their own, and each may take half of ``renew_seconds``: after one that hangs there is time for another.
 
-``election``, its plain twin, is made of this file: ``make golden``.
+``election``, its plain twin, is made of this file by ``build/plain.py``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What reconcile functions do with objects again and again, awaited.
 
-``objects``, its plain twin, is made of this file: ``make golden``.
+``objects``, its plain twin, is made of this file by ``build/plain.py``.
 """
 
 from __future__ import annotations

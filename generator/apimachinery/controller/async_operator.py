@@ -1,6 +1,6 @@
 """Runs controllers as one program: caches first, then leadership, then work; and the same backwards at the end.
 
-``operator``, its plain twin, is made of this file: ``make golden``.
+``operator``, its plain twin, is made of this file by ``build/plain.py``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Events about objects (``kubectl describe`` shows them), aggregated, awaited.
 
-``recorder``, its plain twin, is made of this file: ``make golden``.
+``recorder``, its plain twin, is made of this file by ``build/plain.py``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""Informers that controllers share: one watch for each resource and selection, however many read it; awaited.
-
-Made of ``async_caches`` by ``make golden``: edit that one.
-"""
+# Made from async_caches.py by build/plain.py: edit that one.
+"""Informers that controllers share: one watch for each resource and selection, however many read it; awaited."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""What a reconcile function works with: the object it was called for, the client, and the caches; awaited.
-
-Made of ``async_context`` by ``make golden``: edit that one.
-"""
+# Made from async_context.py by build/plain.py: edit that one.
+"""What a reconcile function works with: the object it was called for, the client, and the caches; awaited."""
 
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# Made from async_controller.py by build/plain.py: edit that one.
 """A controller: makes the world as the objects of one kind say, one object at a time, for threads.
 
 Theory. A reconcile function gets an object as it is now, not what happened to it: it compares and corrects, so events
@@ -7,8 +8,6 @@ names the objects to work on). What was there when it began has time: live event
 by one worker at a time; what raises is tried again, later each time. Objects come out of a cache, so they may be a
 moment old: writes that carry the version they are of meet ``Conflict`` then, and the object is worked on again when
 the cache has caught up.
-
-Made of ``async_controller`` by ``make golden``: edit that one.
 """
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Made from async_election.py by build/plain.py: edit that one.
 """Leader election on a Lease (coordination.k8s.io/v1), awaited: of several copies of a program one works.
 
 Theory (client-go's leaderelection). The lease names a holder and how long it holds. Everybody looks at it again and
@@ -10,8 +11,6 @@ The deadline counts from when the last successful try began, for others may have
 ``is_leader`` and ``fence`` look at the clock themselves and ``hold`` watches the deadline beside the tries, so nothing
 that a try waits for (a connection, a login program, a server's Retry-After) prolongs leadership. Tries have a
 connection of their own, and each may take half of ``renew_seconds``: after one that hangs there is time for another.
-
-Made of ``async_election`` by ``make golden``: edit that one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""What reconcile functions do with objects again and again, for threads.
-
-Made of ``async_objects`` by ``make golden``: edit that one.
-"""
+# Made from async_objects.py by build/plain.py: edit that one.
+"""What reconcile functions do with objects again and again, for threads."""
 
 from __future__ import annotations
 

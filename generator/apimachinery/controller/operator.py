@@ -1,7 +1,5 @@
-"""Runs controllers as one program: caches first, then leadership, then work; and the same backwards at the end.
-
-Made of ``async_operator`` by ``make golden``: edit that one.
-"""
+# Made from async_operator.py by build/plain.py: edit that one.
+"""Runs controllers as one program: caches first, then leadership, then work; and the same backwards at the end."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Events about objects (``kubectl describe`` shows them), aggregated, for threads.
-
-Made of ``async_recorder`` by ``make golden``: edit that one.
-"""
+# Made from async_recorder.py by build/plain.py: edit that one.
+"""Events about objects (``kubectl describe`` shows them), aggregated, for threads."""
 
 from __future__ import annotations
 

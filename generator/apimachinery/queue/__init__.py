@@ -6,5 +6,5 @@
 - ``observing``   hooks for metrics, traces and logs; ``prometheus`` implements them on ``apimachinery.metrics``
 - ``running``     what concurrency is made of: bells, flags, groups
 
-Every module ``x`` that waits has a twin ``async_x``; the plain one is made of it by ``make golden``.
+Every module ``x`` that waits has a twin ``async_x``; the plain one is made of it by ``build/plain.py``.
 """

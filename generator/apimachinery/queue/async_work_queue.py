@@ -1,6 +1,6 @@
 """A rate-limited work queue, awaited; what it promises is in ``backlog``.
 
-``work_queue``, its plain twin, is made of this file: ``make golden``.
+``work_queue``, its plain twin, is made of this file by ``build/plain.py``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""A rate-limited work queue, awaited; what it promises is in ``backlog``.
-
-Made of ``async_work_queue`` by ``make golden``: edit that one.
-"""
+# Made from async_work_queue.py by build/plain.py: edit that one.
+"""A rate-limited work queue, for threads; what it promises is in ``backlog``."""
 
 from __future__ import annotations
 
