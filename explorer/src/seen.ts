@@ -7,6 +7,7 @@ export interface Version {
   time: string;
   change: string;
   managers: string[];
+  user?: string;
   namespace: string;
   name: string;
   object?: Json;

@@ -17,16 +17,66 @@ interface Line {
   more: boolean;
 }
 
+/** Who: the user where the server knows him, and the field managers. */
+const whoOf = (version: Version) => [version.user, version.managers.join(", ")].filter(Boolean).join(" as ");
+
+const VERBS: Record<string, string> = { create: "created", update: "updated", patch: "updated", delete: "deleted" };
+
+/** The writes of an audit log (JSON lines) to a kind, of one object where a name is given. */
+function ofAuditLog(text: string, kind: Kind, namespace: string, name: string): Version[] {
+  const out: Version[] = [];
+  for (const line of text.split("\n")) {
+    let event: Json;
+    try {
+      event = JSON.parse(line);
+    } catch {
+      continue;
+    }
+    const of: Json = event.objectRef ?? {};
+    const change = VERBS[String(event.verb)];
+    if (event.stage !== "ResponseComplete" || !change || (event.responseStatus?.code ?? 200) >= 300) continue;
+    if (of.resource !== kind.plural || (of.apiGroup ?? "") !== kind.group || String(event.requestURI).includes("dryRun=")) continue;
+    if ((name && of.name !== name) || (namespace && of.namespace !== namespace)) continue;
+    const object = event.responseObject?.kind === "Status" ? undefined : event.responseObject;
+    out.push({
+      revision: object?.metadata?.resourceVersion ?? "",
+      time: event.stageTimestamp ?? "",
+      change,
+      user: event.user?.username,
+      managers: [String(event.userAgent ?? "").split("/")[0]!].filter(Boolean),
+      namespace: of.namespace ?? "",
+      name: of.name ?? "",
+      object,
+    });
+  }
+  return out;
+}
+
+function AuditFile(props: { kind: Kind; namespace: string; name: string; onVersions: (versions: Version[]) => void }) {
+  const read = async (file: File | undefined) => {
+    if (file) props.onVersions(ofAuditLog(await file.text(), props.kind, props.namespace, props.name));
+  };
+  return (
+    <label>
+      Add an audit log <input type="file" onChange={(event) => void read(event.currentTarget.files?.[0])} />
+    </label>
+  );
+}
+
+/** Versions of both, newest first, each once. */
+function merged(versions: Version[], added: Version[]): Version[] {
+  const known = new Set(versions.filter((each) => each.revision).map((each) => `${each.name} ${each.revision}`));
+  const fresh = added.filter((each) => !each.revision || !known.has(`${each.name} ${each.revision}`));
+  return [...fresh, ...versions].sort((a, b) => (a.time < b.time ? 1 : a.time > b.time ? -1 : 0));
+}
+
 /** The versions at a path, newest first. What the server keeps counts, and what was seen is put to it. */
 async function read(path: string, query: Record<string, string>, signal: AbortSignal): Promise<Line> {
   const own = seen(path);
   try {
     const { value } = await cluster(withQuery(path, { ...query, limit: MOST }), { accept: HISTORY, signal });
     const versions: Version[] = value.entries ?? [];
-    const known = new Set(versions.map((each) => `${each.name} ${each.revision}`));
-    const added = own.filter((each) => !known.has(`${each.name} ${each.revision}`));
-    const all = [...added, ...versions].sort((a, b) => (a.time < b.time ? 1 : a.time > b.time ? -1 : 0));
-    return { versions: all, kept: true, more: !!value.metadata?.continue };
+    return { versions: merged(versions, own), kept: true, more: !!value.metadata?.continue };
   } catch (fault) {
     // Other servers know no such form: 406 says so, and so does 404 of an object that is gone.
     if (fault instanceof Refusal && (fault.code === 406 || fault.code === 404)) return { versions: own, kept: false, more: false };
@@ -48,11 +98,12 @@ function Explained({ line }: { line: Line }) {
 export function ObjectTime({ kind, namespace, name, isThere }: { kind: Kind; namespace: string; name: string; isThere: boolean }) {
   const path = pathOf(kind, namespace, name);
   const { value: line, fault, again } = useLoaded((signal) => read(path, {}, signal), [path]);
+  const [audited, setAudited] = useState<Version[]>([]);
   const [older, setOlder] = useState<number | null>(null);
   const [newer, setNewer] = useState<number | null>(null);
   if (fault) return <Problem fault={fault} />;
   if (!line) return <p>Reading what was…</p>;
-  const versions = line.versions;
+  const versions = merged(line.versions, audited);
   const right = newer ?? 0;
   const left = older ?? Math.min(right + 1, versions.length - 1);
   return (
@@ -60,7 +111,8 @@ export function ObjectTime({ kind, namespace, name, isThere }: { kind: Kind; nam
       <Explained line={line} />
       <button type="button" onClick={again}>
         Read again
-      </button>
+      </button>{" "}
+      <AuditFile kind={kind} namespace={namespace} name={name} onVersions={setAudited} />
       {versions.length === 0 && <p>Nothing yet.</p>}
       {versions.length > 0 && (
         <>
@@ -88,7 +140,7 @@ export function ObjectTime({ kind, namespace, name, isThere }: { kind: Kind; nam
                     <time dateTime={each.time}>{each.time}</time> ({age(each.time)} ago)
                   </td>
                   <td>{each.change.toLowerCase()}</td>
-                  <td>{cut(each.managers.join(", "))}</td>
+                  <td>{cut(whoOf(each))}</td>
                   <td>{each.revision}</td>
                 </tr>
               ))}
@@ -151,21 +203,24 @@ export function asNew(object: Json): Json {
 export function KindTime({ kind, namespace, labels }: { kind: Kind; namespace: string; labels: string }) {
   const path = pathOf(kind, namespace);
   const { value: line, fault, again } = useLoaded((signal) => read(path, { labelSelector: labels }, signal), [path, labels]);
+  const [audited, setAudited] = useState<Version[]>([]);
   if (fault) return <Problem fault={fault} />;
   if (!line) return <p>Reading what was…</p>;
+  const versions = merged(line.versions, audited);
   return (
     <section class="time" aria-label="Time line">
       <Explained line={line} />
       <button type="button" onClick={again}>
         Read again
-      </button>
+      </button>{" "}
+      <AuditFile kind={kind} namespace={namespace} name="" onVersions={setAudited} />
       <Virtual
-        count={line.versions.length}
+        count={versions.length}
         row={28}
         label="Changes, newest first"
         className="table"
         render={(index) => {
-          const each = line.versions[index]!;
+          const each = versions[index]!;
           return (
             <div key={index} role="listitem" class="row" style={{ gridTemplateColumns: "14rem 6rem 2fr 2fr" }}>
               <time dateTime={each.time}>{each.time}</time>
@@ -173,7 +228,7 @@ export function KindTime({ kind, namespace, labels }: { kind: Kind; namespace: s
               <a href={link(["object", groupPart(kind.group), kind.plural, each.namespace || "-", each.name], { tab: "time" })}>
                 {cut(each.namespace ? `${each.namespace}/${each.name}` : each.name)}
               </a>
-              <span>{cut(each.managers.join(", "))}</span>
+              <span>{cut(whoOf(each))}</span>
             </div>
           );
         }}

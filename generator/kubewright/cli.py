@@ -143,6 +143,12 @@ COMMANDS: Final[dict[str, SubCommand]] = {
         "Serve",
         "server",
     ),
+    "history": SubCommand(
+        "kubewright.tools.history",
+        "who changed an object when, and what it was: of a server that keeps it, or an audit log",
+        "Serve",
+        "client",
+    ),
     "owners": SubCommand(
         "kubewright.tools.owners",
         "an object with the field manager of each line in the margin",

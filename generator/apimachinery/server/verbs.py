@@ -37,6 +37,7 @@ from apimachinery.server.read.listing import (
     size_of,
     weight_of,
 )
+from apimachinery.server.read.past import asks_for_past, past_of
 from apimachinery.server.read.selection import read_selectors, selection_of
 from apimachinery.server.read.watch import Watches, check_version
 from apimachinery.server.request.bodies import hold_body, note_object, note_patch, read_sent
@@ -65,6 +66,7 @@ from apimachinery.server.write.object_changes import drop_repeated_owners
 from apimachinery.server.write.patch import patch
 from apimachinery.server.write.writes import Writer
 from apimachinery.storage.interface import Record
+from apimachinery.storage.kept import KeepsVersions
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode, encode
 
@@ -101,6 +103,8 @@ class Verbs:
         figures: ApiMetrics,
     ) -> None:
         self._cache, self._watches, self._bodies = reads.cache, reads.watches, reads.bodies
+        # Of the drivers one keeps versions, and only if told to.
+        self._past: KeepsVersions | None = getattr(reads.cache.storage, "past", None)
         self._writer, self._deleter = writes.writer, writes.deleter
         self._driver = writes.writer.driver
         self._codecs = codecs
@@ -122,6 +126,8 @@ class Verbs:
             return self._run(request, self._scale(verb, request, route, served))
         if not served.group and route.subresource in FORWARDED:
             return self._virtual.forward(request, route, served)
+        if self._past is not None and verb in ("get", "list") and asks_for_past(request):
+            return self._driver.run(past_of(self._past, request, route, served))
         if verb == "get":
             return self._get(request, route, served)
         if verb in ("list", "watch"):

@@ -48,6 +48,7 @@ from apimachinery.storage.interface import (
     Value,
     check_size,
 )
+from apimachinery.storage.kept import KeepOptions, KeepsVersions, PastVersion, Range
 from apimachinery.storage.reserve import Reserve
 from apimachinery.storage.sealing import Sealing
 from apimachinery.storage.sqlite_checks import explained
@@ -81,8 +82,10 @@ class SqliteStorage:
         self._closed = False
 
     @classmethod
-    async def open(cls, path: Path, sealing: Sealing | None = None) -> SqliteStorage:
-        """Opens or makes a database. ``sealing`` encrypts what is in the file.
+    async def open(
+        cls, path: Path, sealing: Sealing | None = None, keep: KeepOptions | None = None
+    ) -> SqliteStorage:
+        """Opens or makes a database. ``sealing`` encrypts what is in the file, ``keep`` keeps versions.
 
         Raises StorageFileError for a file that is none of ours, is in use, is damaged, or ends before the newest
         revision that was acknowledged.
@@ -95,7 +98,7 @@ class SqliteStorage:
         try:
             if emptied:
                 raise StorageFileError(emptied)
-            opened = Log(path, sealing=sealing)
+            opened = Log(path, sealing=sealing, keep=keep)
             if lock.restrict():
                 log.warning(
                     "others could read the database; now its owner alone can", extra={"path": str(path)}
@@ -220,6 +223,17 @@ class SqliteStorage:
         if after < self._commits.compacted:  # while it was read: what was there before may be gone
             raise Compacted(after, self._commits.compacted)
         return past, past[-1].revision if len(past) == limit else until
+
+    @property
+    def past(self) -> KeepsVersions | None:
+        """Itself where it keeps versions."""
+        return None if self._log.kept is None else self
+
+    async def versions(
+        self, asked: Range, wanted: Callable[[Record], bool]
+    ) -> tuple[Sequence[PastVersion], bool]:
+        """See ``KeepsVersions``."""
+        return await self._reading(lambda: self._log.versions(asked, wanted))
 
     async def take_turn(self, revision: int) -> bool:
         """It is alone."""

@@ -136,6 +136,8 @@ class Commits:
         while low < revision:
             low = await self._on_disk(lambda low=low: self._log.forget(low, revision, COMPACTED_PER_STEP))  # type: ignore[misc]
             self._forgotten = low
+        if self._log.kept is not None:
+            await self._on_disk(self._log.kept.prune)
         await self._on_disk(self._log.shrink)
 
     async def close(self) -> None:
@@ -154,6 +156,8 @@ class Commits:
         """The event's record, once it is durable, and what comes right before it. Raises StorageError."""
         loop = asyncio.get_running_loop()
         events = (event,) if before is None else (before, event)
+        if self._log.kept is not None:
+            self._log.kept.expect(events)
         pending = _Pending(events, loop.create_future(), loop.create_future(), time.monotonic())
         self._busy[event.record.key] = pending.settled
         self._next.append(pending)
@@ -328,9 +332,11 @@ class Commits:
         try:
             if revision > self.compacted:
                 self._log.set_compacted(revision)
+            if self._log.kept is not None:
+                self._log.kept.clear()
             low = self._forgotten
             while low < revision:
-                low = self._log.forget(low, revision, COMPACTED_PER_STEP)
+                low = self._log.forget(low, revision, COMPACTED_PER_STEP, for_room=True)
             self._log.shrink_in_steps()
         finally:
             self._reserve.take()

@@ -3,6 +3,7 @@
     log(revision, key, created, previous, deleted, value, checksum)
                            revision is the rowid; previous is 0 for a creation
     facts(name, value)     the compacted revision; a number that tells this database from every other
+    kept, written          versions that outlive compaction, where they are kept: see ``kept``
 
 Two connections: one writes, one reads, each used by one thread at a time. In WAL mode a reader sees the last commit and
 blocks nobody. SQLite checks its own pages' structure, not what is in them: so each row has a checksum, which is looked
@@ -16,12 +17,13 @@ import contextlib
 import logging
 import secrets
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from apimachinery.storage.file_lock import StorageFileError
 from apimachinery.storage.interface import Compacted, Event, Record, StorageError
+from apimachinery.storage.kept import KeepOptions, Kept, PastVersion, Range
 from apimachinery.storage.layout import bound_place
 from apimachinery.storage.sealing import Sealing, opened
 from apimachinery.storage.sqlite_checks import (
@@ -90,7 +92,15 @@ _LAST_KEY = "\U0010ffff"
 class Log:
     """An open database. Raises StorageFileError where the file is none of ours."""
 
-    def __init__(self, path: Path, *, read_only: bool = False, sealing: Sealing | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        read_only: bool = False,
+        sealing: Sealing | None = None,
+        keep: KeepOptions | None = None,
+    ) -> None:
+        self.kept: Kept | None = None
         self._path = path
         self._sealing = sealing
         self._wal = path.with_name(path.name + "-wal")
@@ -104,6 +114,8 @@ class Log:
             _prepare(self._writer, path)
             self._writer.execute(f"PRAGMA busy_timeout = {int(LOCK_SECONDS * 1000)}").fetchone()
             self._reader = _connect(path)
+            if keep is not None:
+                self.kept = Kept(self._writer, self._reader, keep)
         except sqlite3.Error as fault:
             raise explained(path, fault) from None
 
@@ -212,13 +224,17 @@ class Log:
     def write(self, events: Sequence[Event]) -> None:
         """Makes events durable in one transaction. Waits ``LOCK_SECONDS`` for the lock of another program."""
         rows = list(map(self._row, events))
-        if len(rows) == 1:
+        if len(rows) == 1 and self.kept is None:
             # One statement is a transaction. Each more lets go of the interpreter, and others keep it for a while.
             self._writer.execute(_INSERT, rows[0])
             return
         self._writer.execute("BEGIN IMMEDIATE")
         self._writer.executemany(_INSERT, rows)
+        if self.kept is not None:
+            self.kept.note(events)
         self._writer.execute("COMMIT")
+        if self.kept is not None:
+            self.kept.forget_times(events)
 
     def _row(self, event: Event) -> tuple[Any, ...]:
         record = event.record
@@ -242,13 +258,40 @@ class Log:
         """Says durably that states before ``revision`` are no longer kept."""
         self._writer.execute("UPDATE facts SET value = ? WHERE name = 'compacted'", (revision,))
 
-    def forget(self, low: int, until: int, rows: int) -> int:
-        """Drops what the next ``rows`` revisions past ``low`` superseded or deleted, none past ``until``; the
-        revision up to which it came."""
+    def forget(self, low: int, until: int, rows: int, *, for_room: bool = False) -> int:
+        """Drops what the next ``rows`` revisions past ``low`` superseded or deleted, none past ``until``, or moves it
+        to where it is kept; the revision up to which it came. ``for_room``: the disk is full, so nothing is kept."""
         (high,) = self._writer.execute(_STEP, (low, rows)).fetchone()
         high = until if high is None else min(high, until)
+        if self.kept is None or for_room:
+            self._writer.execute(_FORGET, {"low": low, "high": high})
+            return high
+        self._writer.execute("BEGIN IMMEDIATE")
+        self.kept.move(low, high)
         self._writer.execute(_FORGET, {"low": low, "high": high})
+        self._writer.execute("COMMIT")
         return high
+
+    def versions(self, asked: Range, wanted: Callable[[Record], bool]) -> tuple[list[PastVersion], bool]:
+        """See ``KeepsVersions``. What is damaged, or sealed with a key that is gone, is passed over."""
+        found: list[PastVersion] = []
+        size = 0
+        for revision, key, created, deleted, value, said, at, author in (
+            self.kept.rows(asked) if self.kept else ()
+        ):
+            if not is_whole(key, revision, created, deleted, value, said):
+                continue
+            try:
+                record = self._record(key, revision, created, value)
+            except StorageError:
+                continue
+            if not wanted(record):
+                continue
+            if len(found) == asked.limit or (found and size + len(record.value) > asked.most_bytes):
+                return found, True
+            size += len(record.value)
+            found.append(PastVersion(record, bool(deleted), (at or 0) / 1000, author or ""))
+        return found, False
 
     def drop(self, rows: Sequence[tuple[str, int]], newest: int) -> None:
         """Drops damaged rows, and every older one of their keys: what a key was before its last write is not what

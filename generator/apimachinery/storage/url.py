@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apimachinery.storage.interface import Storage
+from apimachinery.storage.kept import KeepOptions
 from apimachinery.storage.memory import MemoryStorage
 from apimachinery.storage.sealing import Sealing
 
@@ -25,7 +26,7 @@ class StorageOptions:
 
     ``etcd_ca``, ``etcd_cert`` and ``etcd_key`` are files: who signed etcd's certificates, and our own for etcd.
     ``sealing`` encrypts what is stored. ``foreign`` makes of a key and of bytes that a kube-apiserver stored the JSON
-    that is stored here; it raises ValueError.
+    that is stored here; it raises ValueError. ``keep`` keeps versions beyond compaction, in SQLite alone.
     """
 
     etcd_ca: Path | None = None
@@ -34,6 +35,7 @@ class StorageOptions:
     read_only: bool = False
     sealing: Sealing | None = None
     foreign: Callable[[str, bytes], bytes] | None = None
+    keep: KeepOptions | None = None
 
 
 PLAIN = StorageOptions()
@@ -73,6 +75,8 @@ def storage_path(url: str) -> Path | None:
 async def open_storage(url: str, options: StorageOptions = PLAIN) -> Storage:
     """Opens a storage. Raises StorageUrlError, and what the driver raises for a file or a server that it cannot use."""
     path = storage_path(url)
+    if options.keep is not None and path is None:
+        raise StorageUrlError(f"{url!r} keeps no versions; sqlite:///PATH does")
     if is_etcd(url) or is_snapshot(url):
         return await _open_etcd(url, options)
     if options.read_only:
@@ -81,7 +85,7 @@ async def open_storage(url: str, options: StorageOptions = PLAIN) -> Storage:
         return MemoryStorage()
     from apimachinery.storage.sqlite import SqliteStorage
 
-    return await SqliteStorage.open(path, options.sealing)
+    return await SqliteStorage.open(path, options.sealing, options.keep)
 
 
 async def _open_etcd(url: str, options: StorageOptions) -> Storage:

@@ -125,6 +125,19 @@ def _add_storage(parser: argparse.ArgumentParser) -> None:
         help="how long old versions are kept for watches and pages (default %(default)s)",
     )
     add(
+        "--keep-history",
+        default="",
+        metavar="DURATION",
+        help="keep versions so long after something took their place, in the SQLite database (default: none)",
+    )
+    add(
+        "--keep-history-size",
+        type=int,
+        default=256,
+        metavar="MB",
+        help="and no more of them than this (default %(default)s)",
+    )
+    add(
         "--event-ttl", default="1h", metavar="DURATION", help="how long events are kept (default %(default)s)"
     )
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from kubewright.tools.arguments.several import port_number
+
 MODES = ("batch", "blocking", "blocking-strict")
 
 
@@ -112,7 +114,19 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_insight(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("insight", "tracing and profiling").add_argument
+    add = parser.add_argument_group("insight", "the explorer's page, tracing and profiling").add_argument
+    add(
+        "--explorer",
+        action="store_true",
+        help="a page that shows this server, on loopback, to whoever logs in; its address is printed",
+    )
+    add(
+        "--explorer-port",
+        type=port_number,
+        default=0,
+        metavar="PORT",
+        help="of the page, on 127.0.0.1 (default: a free one)",
+    )
     add(
         "--tracing-config-file",
         type=Path,

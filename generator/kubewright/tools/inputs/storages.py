@@ -6,10 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from apimachinery.server.catalog.options import ApiOptions
-from apimachinery.storage.url import StorageOptions, is_etcd, is_snapshot
+from apimachinery.http.flows import on_behalf_of
+from apimachinery.server.catalog.options import ApiOptions, OptionError
+from apimachinery.storage.kept import KeepOptions
+from apimachinery.storage.url import StorageOptions, is_etcd, is_snapshot, storage_path
 from apimachinery.wire import yaml
 from apimachinery.wire.json import DecodeFault
+from kubewright.tools.serve.remote import duration
 
 if TYPE_CHECKING:
     from apimachinery.storage.encryption.configuration import Encryption
@@ -32,7 +35,23 @@ def storage_options(options: argparse.Namespace, api_options: ApiOptions) -> Sto
         options.read_only,
         read_encryption(path) if path is not None else None,
         foreign,
+        _kept_versions(options),
     )
+
+
+def _kept_versions(options: argparse.Namespace) -> KeepOptions | None:
+    """``--keep-history`` and ``--keep-history-size``. Raises OptionError."""
+    text = getattr(options, "keep_history", "")
+    if not text:
+        return None
+    if storage_path(options.storage) is None:
+        raise OptionError(
+            f"--keep-history: {options.storage} keeps no versions; give --storage sqlite:///PATH"
+        )
+    seconds = duration(text)
+    if seconds <= 0 or options.keep_history_size <= 0:
+        raise OptionError(f"--keep-history {text}: give a time and a size of more than nothing, such as 24h")
+    return KeepOptions(seconds, options.keep_history_size << 20, on_behalf_of.get)
 
 
 def read_encryption(path: Path) -> Encryption:

@@ -47,6 +47,7 @@ from kubewright.tools.serve import delegation, operate, proxying, simulated
 from kubewright.tools.serve.access import Granted, grant, has_credentials
 from kubewright.tools.serve.delegation import Delegation
 from kubewright.tools.serve.ending import on_signals
+from kubewright.tools.serve.exploring import ServedExplorer
 from kubewright.tools.serve.names import least_tls, said, settle
 from kubewright.tools.serve.remote import duration
 
@@ -299,6 +300,9 @@ async def _serve(
     on_signals(asked.set)
     sys.setswitchinterval(SWITCH_SECONDS)
     await _start(server, options)
+    explorer = ServedExplorer.of(options, security.authority, folder)
+    if explorer is not None:
+        await explorer.start(server.url)
     following = None
     if found is None:
         _give_kubeconfig(options, server, security, folder)
@@ -308,6 +312,8 @@ async def _serve(
     await asked.wait()
     if following is not None:
         following.cancel()
+    if explorer is not None:
+        await explorer.stop()
     await server.stop()
     return 0
 
