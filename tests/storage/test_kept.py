@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from apimachinery.storage.interface import REVISION_MARK, Record, Value
-from apimachinery.storage.kept import NEVER, KeepOptions, Range
+from apimachinery.storage.kept import NEVER, KeepOptions, PastRange
 from apimachinery.storage.sqlite import SqliteStorage
 from apimachinery.storage.url import StorageOptions, StorageUrlError, open_storage
 
@@ -33,7 +33,9 @@ def run(path: Path, keep: KeepOptions | None, work: Callable[[SqliteStorage], Aw
 
 
 async def texts(storage: SqliteStorage, key: str = "/core/x/a", **how: int) -> tuple[list[str], bool]:
-    asked = Range(key, key + "\0", how.get("before", NEVER), how.get("limit", 100), how.get("most", 1 << 20))
+    asked = PastRange(
+        key, key + "\0", how.get("before", NEVER), how.get("limit", 100), how.get("most", 1 << 20)
+    )
     versions, more = await storage.versions(asked, lambda record: True)
     return [_text(each.record) + ("-" if each.deleted else "") for each in versions], more
 
@@ -73,7 +75,7 @@ def test_pages_and_sizes(tmp_path: Path) -> None:
         await life(storage)
         await storage.compact(storage.revision)
         assert await texts(storage, limit=2) == (["2-", "2"], True)
-        versions, _ = await storage.versions(Range("/core/x/a", "/core/x/b", NEVER, 2, 1), lambda r: True)
+        versions, _ = await storage.versions(PastRange("/core/x/a", "/core/x/b", NEVER, 2, 1), lambda r: True)
         assert len(versions) == 1, "one is shown however large it is"
         assert await texts(storage, before=versions[0].record.revision) == (["2", "1", "0"], False)
 
@@ -84,7 +86,7 @@ def test_who_and_when(tmp_path: Path) -> None:
     async def work(storage: SqliteStorage) -> None:
         await life(storage)
         await storage.compact(storage.revision)
-        versions, _ = await storage.versions(Range("/core/", "/core0", NEVER, 9, 1 << 20), lambda r: True)
+        versions, _ = await storage.versions(PastRange("/core/", "/core0", NEVER, 9, 1 << 20), lambda r: True)
         assert [each.author for each in versions] == ["jane"] * 4
         assert all(each.time > 1e9 for each in versions)
 

@@ -84,7 +84,7 @@ class PastVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class PastRange:
     """Which versions: of the keys from ``low`` on up to ``high``, before a revision, so many and so large at most."""
 
     low: str
@@ -98,12 +98,12 @@ class KeepsVersions(Protocol):
     """A storage that keeps versions."""
 
     async def versions(
-        self, asked: Range, wanted: Callable[[Record], bool]
+        self, asked: PastRange, wanted: Callable[[Record], bool]
     ) -> tuple[Sequence[PastVersion], bool]:
         """The versions that are wanted, newest first, and whether there are more."""
 
 
-class Kept:
+class KeptVersions:
     """The tables, over the log's connections; each method says on whose thread it is called."""
 
     def __init__(self, writer: sqlite3.Connection, reader: sqlite3.Connection, options: KeepOptions) -> None:
@@ -163,7 +163,7 @@ class Kept:
         self._writer.execute("DELETE FROM kept")
         self._bytes = 0
 
-    def rows(self, asked: Range) -> Iterator[tuple[Any, ...]]:
+    def rows(self, asked: PastRange) -> Iterator[tuple[Any, ...]]:
         """Rows of log and kept: revision, key, created, deleted, value, checksum, time, author. On the reading
         thread."""
         return self._reader.execute(_VERSIONS, {"low": asked.low, "high": asked.high, "before": asked.before})

@@ -48,7 +48,7 @@ from apimachinery.storage.interface import (
     Value,
     check_size,
 )
-from apimachinery.storage.kept import KeepOptions, KeepsVersions, PastVersion, Range
+from apimachinery.storage.kept import KeepOptions, KeepsVersions, PastRange, PastVersion
 from apimachinery.storage.reserve import Reserve
 from apimachinery.storage.sealing import Sealing
 from apimachinery.storage.sqlite_checks import explained
@@ -230,7 +230,7 @@ class SqliteStorage:
         return None if self._log.kept is None else self
 
     async def versions(
-        self, asked: Range, wanted: Callable[[Record], bool]
+        self, asked: PastRange, wanted: Callable[[Record], bool]
     ) -> tuple[Sequence[PastVersion], bool]:
         """See ``KeepsVersions``."""
         return await self._reading(lambda: self._log.versions(asked, wanted))

@@ -23,7 +23,7 @@ from typing import Any
 
 from apimachinery.storage.file_lock import StorageFileError
 from apimachinery.storage.interface import Compacted, Event, Record, StorageError
-from apimachinery.storage.kept import KeepOptions, Kept, PastVersion, Range
+from apimachinery.storage.kept import KeepOptions, KeptVersions, PastRange, PastVersion
 from apimachinery.storage.layout import bound_place
 from apimachinery.storage.sealing import Sealing, opened
 from apimachinery.storage.sqlite_checks import (
@@ -100,7 +100,7 @@ class Log:
         sealing: Sealing | None = None,
         keep: KeepOptions | None = None,
     ) -> None:
-        self.kept: Kept | None = None
+        self.kept: KeptVersions | None = None
         self._path = path
         self._sealing = sealing
         self._wal = path.with_name(path.name + "-wal")
@@ -115,7 +115,7 @@ class Log:
             self._writer.execute(f"PRAGMA busy_timeout = {int(LOCK_SECONDS * 1000)}").fetchone()
             self._reader = _connect(path)
             if keep is not None:
-                self.kept = Kept(self._writer, self._reader, keep)
+                self.kept = KeptVersions(self._writer, self._reader, keep)
         except sqlite3.Error as fault:
             raise explained(path, fault) from None
 
@@ -272,7 +272,7 @@ class Log:
         self._writer.execute("COMMIT")
         return high
 
-    def versions(self, asked: Range, wanted: Callable[[Record], bool]) -> tuple[list[PastVersion], bool]:
+    def versions(self, asked: PastRange, wanted: Callable[[Record], bool]) -> tuple[list[PastVersion], bool]:
         """See ``KeepsVersions``. What is damaged, or sealed with a key that is gone, is passed over."""
         found: list[PastVersion] = []
         size = 0

@@ -30,7 +30,7 @@ from apimachinery.meta.errors import bad_request
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.read.selection import read_selectors, selection_of
 from apimachinery.storage.interface import Record
-from apimachinery.storage.kept import NEVER, KeepsVersions, PastVersion, Range
+from apimachinery.storage.kept import NEVER, KeepsVersions, PastRange, PastVersion
 from apimachinery.wire.json import decode, encode
 
 GROUP, KIND = "kubewright.dev", "History"
@@ -52,7 +52,7 @@ def past_of(storage: KeepsVersions, request: Request, route: Route, served: Serv
     selection, scope = selection_of(read_selectors(request), route, served)
     high = f"{scope}\0" if route.name else f"{scope}\U0010ffff"
     wanted: Callable[[Record], bool] = (lambda record: True) if selection is None else selection.matches
-    asked = Range(scope, high, before, max(1, min(limit or ENTRIES, MOST_ENTRIES)), MOST_BYTES)
+    asked = PastRange(scope, high, before, max(1, min(limit or ENTRIES, MOST_ENTRIES)), MOST_BYTES)
     versions = yield Wait(partial(storage.versions, asked, wanted))
     # Versions of another apiVersion are converted, perhaps by a webhook.
     response: Response = yield Work(ASKS, partial(_answer, versions, served, bool(route.name)))
