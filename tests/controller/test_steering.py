@@ -274,6 +274,7 @@ def test_what_is_so_already_is_not_applied(
         assert patches() == 3
         server.request("PATCH", path, {"data": {"text": "drift"}}, "application/merge-patch+json")
         until(lambda: patches() == 4)
+        until(lambda: server.request("GET", path)["data"] == wanted)
         server.request("DELETE", path)
         until(lambda: patches() == 5)
     with Copy(form, Config(server=proxy.url), [made], namespace):  # another copy compares as well

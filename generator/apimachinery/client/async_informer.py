@@ -115,9 +115,10 @@ class AsyncInformer(Generic[T]):
             async for changes in self._reflector:
                 for change in changes:
                     self.store.take(change)
+                self.store.version = self._reflector.mirror.version  # before anybody acts on a change
+                for change in changes:
                     for subscription in self._queues:
                         subscription.put_nowait(change)
-                self.store.version = self._reflector.mirror.version
                 self._synced.set()
         finally:
             self._synced.set()

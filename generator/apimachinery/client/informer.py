@@ -198,9 +198,10 @@ class Informer(Generic[T]):
                 with self._lock:
                     for change in changes:
                         self.store.take(change)
+                    self.store.version = self._reflector.mirror.version  # before anybody acts on a change
+                    for change in changes:
                         for worker in self._workers:
                             worker.queue.put(change)
-                    self.store.version = self._reflector.mirror.version
                 self._synced.set()
         except Exception as error:  # handed to whoever waits: a thread has nobody to raise it to
             self._failure = error
