@@ -59,6 +59,7 @@ PAGES = {
         "apimachinery.queue.prometheus",
         "apimachinery.controller.tracing",
     ],
+    "Webhooks": ["apimachinery.webhook.webhooks", "apimachinery.webhook.reviews", "apimachinery.webhook.running"],
     "Objects, merging and CEL": [
         "apimachinery.typed.scheme",
         "apimachinery.typed.dataclass_form",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("apimachinery.client", "apimachinery.controller")
+PACKAGES = ("apimachinery.client", "apimachinery.controller", "apimachinery.webhook")
 SHOWN = [
     ROOT / "README.md",
     *(ROOT / "docs").rglob("*.md"),
@@ -45,7 +45,7 @@ def test_documents_and_examples_name_nothing_else(path: Path) -> None:
     if path.name == "ARCHITECTURE.md":
         pytest.skip("speaks of modules")
     text = path.read_text()
-    inside = re.findall(r"\bapimachinery\.(?:client|controller|queue)\.[a-z]\w*", text)
+    inside = re.findall(r"\bapimachinery\.(?:client|controller|queue|webhook)\.[a-z]\w*", text)
     assert not inside, f"{path}: name what is public: {inside}"
     for package, names in re.findall(
         r"^ *from (apimachinery\.\w+) import (\([^)]*\)|[^\n]*)", text, re.MULTILINE
@@ -56,7 +56,9 @@ def test_documents_and_examples_name_nothing_else(path: Path) -> None:
 
 
 def test_importing_a_package_loads_nothing_of_it() -> None:
-    program = "import sys, apimachinery.client, apimachinery.controller; print(*sys.modules)"
+    program = (
+        "import sys, apimachinery.client, apimachinery.controller, apimachinery.webhook; print(*sys.modules)"
+    )
     run = [sys.executable, "-c", program]
     loaded = subprocess.run(run, capture_output=True, text=True, check=True, timeout=60).stdout.split()
     assert not [name for name in loaded if name.startswith(tuple(f"{each}." for each in PACKAGES))]

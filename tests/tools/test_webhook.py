@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import yaml
 
 from apimachinery.http.tls import ensure_certificate
 from apimachinery.merge import json_patch
+from apimachinery.meta.field_errors import FieldError, required
 from apimachinery.server.reviewing.packages import PackageReviews
 from kubewright.cli import main
 from kubewright.testing import ApiServer
@@ -83,41 +85,80 @@ def test_defaults_are_a_patch_and_faults_a_status(flags: PackageReviews) -> None
     assert refused["status"]["details"]["causes"]
 
 
-def test_the_manifest_names_every_kind_and_version(
+def test_one_check_holds_for_all_versions(flags: PackageReviews) -> None:
+    """A check that the hooks of one version have is asked of objects that are written at the other."""
+
+    def check(obj: Json, old: Json | None) -> list[FieldError]:
+        assert obj["apiVersion"] == f"{FLAGS}/v1" and (old is None or old["apiVersion"] == f"{FLAGS}/v1")
+        return [] if obj["spec"].get("owners") else [required("spec.owners")]
+
+    versions = {served.version: served for served in flags.resources() if served.kind == "FeatureFlag"}
+    before = versions["v1"].hooks
+    variants = [{"name": "on", "value": "true"}]
+    spec = {"type": "boolean", "variants": variants, "defaultVariant": "on"}
+    versions["v1"].hooks = replace(before, validate=check)
+    try:
+        for version in versions:
+            refused = flags.validate(admission(flag(version, **spec), flag(version, **spec)))
+            causes = refused["status"]["details"]["causes"]
+            assert "spec.owners" in [each["field"] for each in causes], version
+        fields = flags.validate(admission(flag("v1beta1", owner="me", **spec)))
+        assert "spec.owners" not in str(fields)
+    finally:
+        versions["v1"].hooks = before
+
+
+def test_a_manifest_has_webhooks_and_never_a_definition(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     (tmp_path / "ca.crt").write_text("x")
-    options = [
-        "--package",
-        "flags_api",
-        "--manifest",
-        "--service",
-        "ns/hook:8443",
-        "--ca",
-        str(tmp_path / "ca.crt"),
-    ]
-    assert main(["webhook", *options]) == 0
-    mutating, validating, *definitions = yaml.safe_load_all(capsys.readouterr().out)
+    where = ["--service", "ns/hook:8443", "--ca", str(tmp_path / "ca.crt")]
+    assert main(["webhook", "--package", "messaging_api", "--manifest", *where]) == 0
+    mutating, validating = yaml.safe_load_all(capsys.readouterr().out)
     assert (mutating["kind"], validating["kind"]) == (
         "MutatingWebhookConfiguration",
         "ValidatingWebhookConfiguration",
     )
-    hook = mutating["webhooks"][0]
     service = {"namespace": "ns", "name": "hook", "port": 8443, "path": "/default"}
-    assert hook["clientConfig"] == {"service": service, "caBundle": "eA=="}
-    assert hook["rules"][0]["apiVersions"] == ["v1", "v1beta1"]
-    assert {d["spec"]["conversion"]["webhook"]["clientConfig"]["service"]["path"] for d in definitions} == {
-        "/convert"
-    }
+    assert mutating["webhooks"][0]["clientConfig"] == {"service": service, "caBundle": "eA=="}
+    assert main(["webhook", "--package", "flags_api", "--manifest", *where]) == 2
+    said = capsys.readouterr()
+    assert not said.out and "of several versions" in said.err and "use --install" in said.err
+
+
+def test_webhooks_and_conversion_come_and_go_together(capsys: pytest.CaptureFixture[str]) -> None:
+    """Next to a definition that was applied client-side, which stays."""
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    reviews = "/apis/admissionregistration.k8s.io/v1"
+    with ApiServer(controllers="none") as server:
+        words = ["webhook", "--package", "backup_api", "--kubeconfig", str(server.kubeconfig)]
+        install = [*words, "--install", "--url", "https://127.0.0.1:1"]
+        assert main(install) == 1  # the definition is not there
+        assert "nothing is changed" in capsys.readouterr().err
+        assert server.request("GET", f"{reviews}/mutatingwebhookconfigurations")["items"] == []
+        for path in (ROOT / "specs/backup/crds").glob("*.yaml"):
+            manifest = yaml.safe_load(path.read_text())
+            server.request("POST", f"{crds}?fieldManager=kubectl-client-side-apply", manifest)
+        for _ in range(2):
+            assert main(install) == 0, capsys.readouterr().err
+        place = f"{crds}/backupschedules.backup.kubewright.dev"
+        conversion = server.request("GET", place)["spec"]["conversion"]
+        assert conversion["webhook"]["clientConfig"]["url"] == "https://127.0.0.1:1/convert"
+        for kind in ("mutating", "validating"):
+            (found,) = server.request("GET", f"{reviews}/{kind}webhookconfigurations")["items"]
+            assert found["webhooks"][0]["clientConfig"]["url"].startswith("https://127.0.0.1:1/")
+        assert main([*words, "--uninstall"]) == 0
+        assert server.request("GET", place)["spec"]["conversion"] == {"strategy": "None"}
+        assert server.request("GET", f"{reviews}/mutatingwebhookconfigurations")["items"] == []
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
         (["--package", "flags_api"], "give --tls-cert and --tls-key"),
-        (["--package", "flags_api", "--manifest"], "--service NS/NAME or --url"),
-        (["--package", "flags_api", "--manifest", "--service", "x"], "'x' is not NS/NAME"),
-        (["--package", "flags_api", "--manifest", "--url", "http://x"], "does not begin with https://"),
+        (["--package", "messaging_api", "--manifest"], "--service NS/NAME or --url"),
+        (["--package", "messaging_api", "--manifest", "--service", "x"], "'x' is not NS/NAME"),
+        (["--package", "messaging_api", "--manifest", "--url", "http://x"], "does not begin with https://"),
         (["--package", "no_such_package", "--manifest", "--url", "https://x"], "no_such_package"),
     ],
 )

@@ -93,6 +93,15 @@ def ensure_certificate(folder: Path, host: str, *more: str) -> tuple[Path, Path]
     return certificate, key
 
 
+def expires_soon(certificate: bytes) -> bool:
+    """Whether a third of a certificate's life, or less, is left. Raises ValueError for what is no certificate (PEM)."""
+    from cryptography import x509
+
+    found = x509.load_pem_x509_certificate(certificate)
+    life = found.not_valid_after_utc - found.not_valid_before_utc
+    return found.not_valid_after_utc - datetime.datetime.now(datetime.UTC) < life / 3
+
+
 def _names(*hosts: str) -> list[str]:
     names = ["localhost", "127.0.0.1", "::1"]
     return [*names, *(host for host in hosts if host not in (*names, "0.0.0.0", "::"))]

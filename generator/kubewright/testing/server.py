@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from apimachinery.server.node.behaviour import NodeBehaviour
     from apimachinery.server.node.faults import NodeFaults
 
-    from .webhooks import Judge, Webhook, Webhooks
+    from .webhooks import Judge, RegisteredWebhooks, Webhook
 
 PATIENCE_SECONDS = 10.0
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -108,7 +108,7 @@ class ApiServer:
         )
         self._build = build or _generated_api(self._api_options)
         self._thread: ServerThread[Server] | None = None
-        self._webhooks: Webhooks | None = None
+        self._webhooks: RegisteredWebhooks | None = None
         self._folder: Path | None = None
         self._context: ssl.SSLContext | None = None
         self._authority = b""
@@ -337,9 +337,9 @@ class ApiServer:
         self._running()
         assert self._folder is not None
         if self._webhooks is None:
-            from .webhooks import Webhooks
+            from .webhooks import RegisteredWebhooks
 
-            self._webhooks = Webhooks(self._folder / "webhooks", self.request, self.services)
+            self._webhooks = RegisteredWebhooks(self._folder / "webhooks", self.request, self.services)
         return self._webhooks.register(kind, judge, resources, operations, service, fields)
 
     @contextmanager

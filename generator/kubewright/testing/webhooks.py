@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from apimachinery.http.tls import ensure_certificate, server_context
 from apimachinery.server.network.services import Address, server_name
-from apimachinery.server.reviewing.serving import ReviewServer
+from apimachinery.webhook.serving import ReviewServer
 
 from .thread import ServerThread
 
@@ -46,7 +46,7 @@ class Webhook:
         return {"allowed": True, "patchType": "JSONPatch", "patch": base64.b64encode(patch).decode()}
 
 
-class Webhooks:
+class RegisteredWebhooks:
     """All webhooks of one server; ``request`` calls it, ``services`` is its table of addresses."""
 
     def __init__(

@@ -1,1 +1,1 @@
-"""The other side of webhooks: a server that answers the reviews of a kube-apiserver."""
+"""The other side of webhooks: what generated packages answer to the reviews of a kube-apiserver."""

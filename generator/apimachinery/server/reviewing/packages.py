@@ -9,12 +9,13 @@ import base64
 from collections.abc import Iterator
 from typing import Any
 
-from apimachinery.meta.field_errors import invalid
+from apimachinery.meta.field_errors import FieldError, invalid
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_packages import ServedPackage, add_package
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.write.rules import check_object
+from apimachinery.webhook.reviews import difference
 from apimachinery.wire.json import decode, encode
 
 Json = dict[str, Any]
@@ -76,7 +77,7 @@ class PackageReviews:
             compiled.defaulter(new)
         else:
             compiled.schema.default(new)
-        operations = list(_difference(obj, new, ""))
+        operations = list(difference(obj, new, ""))
         if not operations:
             return {"allowed": True}
         patch = base64.b64encode(encode(operations)).decode()
@@ -97,6 +98,8 @@ class PackageReviews:
             return {"allowed": False, "status": {"code": 400, "reason": "BadRequest", "message": fault}}
         before: Json | None = decode(encode(old)) if isinstance(old, dict) else None
         faults = check_object(served, new, before, [], warnings, subresource=subresource)
+        if not subresource:
+            faults += [each for each in self._of_other_versions(served, obj, old) if each not in faults]
         response: Json = {"allowed": not faults}
         if warnings:
             response["warnings"] = warnings
@@ -106,6 +109,18 @@ class PackageReviews:
             response["status"] = {key: status[key] for key in ("message", "reason", "details", "code")}
         return response
 
+    def _of_other_versions(self, served: Served, obj: Json, old: Any) -> Iterator[FieldError]:
+        """What the hooks of the kind's other versions find: a check holds whatever version an object is written at."""
+        for other in self.catalog:
+            if (
+                other.prefix != served.prefix
+                or other.version == served.version
+                or other.hooks.validate is None
+            ):
+                continue
+            before = self._at(old, other.api_version) if isinstance(old, dict) else None
+            yield from other.hooks.validate(self._at(obj, other.api_version), before)
+
     def _about(self, request: Json) -> Served | None:
         kind = request.get("kind") or {}
         group, version = kind.get("group") or "", kind.get("version") or ""
@@ -114,25 +129,3 @@ class PackageReviews:
 
 class _Unknown(Exception):
     """An object that cannot be converted; the text says why."""
-
-
-def _difference(old: Any, new: Any, path: str) -> Iterator[Json]:
-    """The operations of a JSON patch from one value to another that has more."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in old:
-            if key not in new:
-                yield {"op": "remove", "path": f"{path}/{_escaped(key)}"}
-        for key, value in new.items():
-            if key not in old:
-                yield {"op": "add", "path": f"{path}/{_escaped(key)}", "value": value}
-            else:
-                yield from _difference(old[key], value, f"{path}/{_escaped(key)}")
-    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        for number, (before, after) in enumerate(zip(old, new, strict=True)):
-            yield from _difference(before, after, f"{path}/{number}")
-    elif old != new or type(old) is not type(new):
-        yield {"op": "replace", "path": path, "value": new}
-
-
-def _escaped(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 EXAMPLES = r"""
 kubewright webhook --package messaging_api --tls-cert tls.crt --tls-key tls.key --host 0.0.0.0 --port 9443
-kubewright webhook --package messaging_api --manifest --service messaging/webhook --ca ca.crt
+kubewright webhook --package messaging_api --install --service messaging/webhook --ca ca.crt
+kubewright webhook --package messaging_api --uninstall
 kubewright webhook --package messaging_api --manifest --url https://192.0.2.7:9443 --ca ca.crt
 """
 
@@ -29,17 +30,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--manifest", action="store_true", help="print what the cluster needs to know of the webhook, and end"
     )
-    add("--service", metavar="NS/NAME[:PORT]", help="with --manifest: the Service that leads to the webhook")
-    add("--url", metavar="URL", help="with --manifest: where the webhook is, if not behind a Service")
-    add("--ca", type=Path, metavar="FILE", help="with --manifest: the authority of its certificate (PEM)")
+    add(
+        "--install",
+        action="store_true",
+        help="write that into the cluster of the kubeconfig, together with conversion in its definitions, and end",
+    )
+    add("--uninstall", action="store_true", help="take it back: definitions and objects stay")
+    add("--kubeconfig", type=Path, metavar="FILE", help="of that cluster (default: as kubectl finds it)")
+    add("--context", default="", metavar="NAME", help="context of the kubeconfig")
+    add("--service", metavar="NS/NAME[:PORT]", help="the Service that leads to the webhook")
+    add("--url", metavar="URL", help="where the webhook is, if not behind a Service")
+    add("--ca", type=Path, metavar="FILE", help="the authority of its certificate (PEM)")
     add(
         "--cert-manager",
         metavar="NS/NAME",
-        help="with --manifest: the cert-manager Certificate of it, whose authority cert-manager then writes in",
+        help="the cert-manager Certificate of it, whose authority cert-manager then writes in",
     )
     add(
         "--failure-policy",
         choices=("Fail", "Ignore"),
         default="Fail",
-        help="with --manifest: what becomes of writes while the webhook cannot be asked (default %(default)s)",
+        help="what becomes of writes while the webhook cannot be asked (default %(default)s)",
     )

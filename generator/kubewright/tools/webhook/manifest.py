@@ -39,18 +39,21 @@ def configurations(resources: Iterable[Reviewed], client: Json, failure_policy: 
         by_group.setdefault(served.group, []).append(served)
     for group, members in sorted(by_group.items()):
         for kind, path in (("Mutating", DEFAULT), ("Validating", VALIDATE)):
-            yield _configuration(kind, group, members, _at(client, path), failure_policy)
+            yield _configuration(kind, group, members, reached(client, path), failure_policy)
 
 
-def conversions(resources: Iterable[Reviewed], client: Json) -> Iterator[Json]:
-    """For each kind with several versions the part of its CustomResourceDefinition that names the converter, to apply
-    server-side to the definition that is there."""
+def definitions(resources: Iterable[Reviewed]) -> list[str]:
+    """The names of the CustomResourceDefinitions with several versions, whose objects the webhook converts."""
     versions: dict[tuple[str, str], set[str]] = {}
     for served in resources:
         versions.setdefault((served.group, served.plural), set()).add(served.version)
-    for (group, plural), several in versions.items():
-        if len(several) > 1:
-            yield _conversion(group, plural, _at(client, CONVERT))
+    return [f"{plural}.{group}" for (group, plural), several in versions.items() if len(several) > 1]
+
+
+def conversions(resources: Iterable[Reviewed], client: Json) -> Iterator[Json]:
+    """For each of these the part that names the converter, as a patch of a kustomization that has the definition."""
+    for name in definitions(resources):
+        yield _conversion(name, reached(client, CONVERT))
 
 
 def injected(manifest: Json, certificate: str) -> Json:
@@ -59,7 +62,8 @@ def injected(manifest: Json, certificate: str) -> Json:
     return {**manifest, "metadata": metadata}
 
 
-def _at(client: Json, path: str) -> Json:
+def reached(client: Json, path: str) -> Json:
+    """The clientConfig of a path."""
     if "url" in client:
         return {**client, "url": client["url"].rstrip("/") + path}
     return {**client, "service": {**client["service"], "path": path}}
@@ -88,7 +92,8 @@ def _configuration(
         "sideEffects": "None",
         "timeoutSeconds": SECONDS,
         "failurePolicy": failure_policy,
-        # Every version has rules of its own, so an object is judged at the version it was sent at.
+        # Every version has defaults of its own, so an object comes at the version it was sent at; the webhook checks it
+        # at all of them.
         "matchPolicy": "Exact",
     }
     return {
@@ -99,11 +104,11 @@ def _configuration(
     }
 
 
-def _conversion(group: str, plural: str, client: Json) -> Json:
+def _conversion(name: str, client: Json) -> Json:
     webhook = {"clientConfig": client, "conversionReviewVersions": ["v1", "v1beta1"]}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
+        "metadata": {"name": name},
         "spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}},
     }
