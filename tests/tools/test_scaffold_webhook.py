@@ -4,6 +4,7 @@ converts, fills in and validates where it is applied."""
 from __future__ import annotations
 
 import base64
+import json
 import os
 import socket
 import ssl
