@@ -38,7 +38,7 @@ _NAMED = re.compile(r"[^.]+(\.[^.]+)+")
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _CLASS = re.compile(r"[A-Z][A-Za-z0-9]*")
 ENUMS = ("literal", "enum")
-LANGUAGES: dict[str, tuple[str, ...]] = {"python": (), "jsonschema": (), "typescript": ()}
+LANGUAGES: dict[str, tuple[str, ...]] = {"python": (), "jsonschema": (), "typescript": (), "go": ("module",)}
 """The languages of ``emit.registry``, and what each may be told besides where its files go."""
 _PACKAGE_KEYS = {
     "sources",

@@ -13,6 +13,7 @@ LANGUAGES = {
     "python": "kubewright.emit.python",
     "jsonschema": "kubewright.emit.jsonschema",
     "typescript": "kubewright.emit.typescript",
+    "go": "kubewright.emit.go",
 }
 
 

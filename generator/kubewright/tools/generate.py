@@ -120,7 +120,11 @@ def _base_config(options: argparse.Namespace, diagnostics: Diagnostics) -> Confi
             diagnostics.error("K401", f"{name!r} is no name of a {called}", configuration.NO_CONFIG)
             return None
         package = Package(
-            name=name, sources=sources, facts=configuration.facts_of(sources), language=language
+            name=name,
+            sources=sources,
+            facts=configuration.facts_of(sources),
+            language=language,
+            settings=(("module", options.module),) if options.module else (),
         )
         return Config(output=(here / "generated").resolve(), packages=(package,))
     path = Path(options.config) if options.config else configuration.find_config(here)

@@ -17,6 +17,7 @@ _TEXTS = (
     "https://a.example", "2024-05-06T07:08:09Z", "sha256:0a", "10.0.0.1", "10.0.0.0/8", "*.example.com", "v1", "True",
     "Ready", "0", "-1", "a.b.c/d", "aa-bb.example.com", "team@example.com", "arn:aws:iam::1:role/x", "#x", "==", "",
 )  # fmt: skip
+_FORMATTED = {"date-time": "2024-05-06T07:08:09Z", "byte": "aGk="}
 _WRONG = (None, 5, -7, 1.5, True, "", "wrong thing!", [], ["x"], {}, {"unheard": 1}, "é" * 300)
 
 

@@ -61,15 +61,16 @@ _NOBODY = Definition(name="", group="", version="", value=Value(type=RawJson(), 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldPlan:
-    """One attribute. ``type`` is that of a value that is present; ``required`` and ``nullable`` are
-    left to the language. ``value`` is the IR's, for emitters that need more. ``factory`` is the expression of
-    a function that gives the value of a field that is always written.
+    """One attribute. ``type`` is that of a value that is present; ``required`` (it must be sent), ``listed`` (the spec
+    lists it as required) and ``nullable`` are left to the language. ``value`` is the IR's, for emitters that need more.
+    ``factory`` is the expression of a function that gives the value of a field that is always written.
     """
 
     attribute: str
     wire_name: str
     type: TypeExpr
     required: bool
+    listed: bool
     nullable: bool
     value: Value
     factory: str = ""
@@ -327,6 +328,7 @@ class _Planner:
                     wire_name=member.wire_name,
                     type=expr,
                     required=self.presence.must_be_sent(definition, member),
+                    listed=member.required,
                     nullable=member.value.nullable,
                     value=member.value,
                 )

@@ -7,7 +7,7 @@ import os
 
 FLAVOURS = ("msgspec", "pydantic", "dataclass", "typeddict")
 ENUMS = ("literal", "enum")
-LANGUAGES = ("python", "jsonschema", "typescript")
+LANGUAGES = ("python", "jsonschema", "typescript", "go")
 """Those of ``kubewright.config``."""
 
 EXAMPLES = r"""
@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=LANGUAGES,
         help="default: python; of a configuration, what it makes in this language",
     )
+    parser.add_argument("--module", metavar="PATH", help="of Go: the import path of the folder that is made")
     parser.add_argument("--config", metavar="FILE", help="default: kubewright.yaml or specs/kubewright.yaml")
     parser.add_argument(
         "-o", "--output", metavar="DIR", help="folder the packages go to (default: generated)"

@@ -1,0 +1,32 @@
+"""Where the packages of a module are, and what a file imports: the packages that its code names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from kubewright.emit.code.layout import ModulePlan
+from kubewright.emit.go.text import string
+from kubewright.emit.go.types import IMPORTS, TypeTexts
+
+_NAMED = re.compile(r"(?<![\w.])([a-z]\w*)\.[A-Z]")
+_PROSE = re.compile(r"//.*|`[^`\n]*`|\"(?:[^\"\\\n]|\\.)*\"")
+
+
+def folder_of(plan: ModulePlan) -> str:
+    """Where a group-version is: ``apps_v1`` in ``apps/v1``."""
+    stem, _, version = plan.name.rpartition("_")
+    return f"{stem}/{version}" if stem and plan.version else plan.name
+
+
+def file_of(name: str, blocks: Sequence[str], package: TypeTexts) -> str:
+    """A file of the package ``name``."""
+    body = "\n\n".join(blocks)
+    used = set(_NAMED.findall(_PROSE.sub("", body)))
+    folders = {plan.name: folder_of(plan) for plan in package.layout.modules}
+    folders |= {f"{each}_ac": f"{folder}/applyconfiguration" for each, folder in folders.items()}
+    paths = {alias: IMPORTS[alias] for alias in used & IMPORTS.keys()}
+    paths |= {each: f"{package.module}/{folders[each]}" for each in used & folders.keys()}
+    lines = [f"\t{alias} {string(path)}" for alias, path in sorted(paths.items(), key=lambda pair: pair[1])]
+    declared = "import (\n" + "\n".join(lines) + "\n)\n\n" if lines else ""
+    return f"package {name}\n\n{declared}{body}\n"
