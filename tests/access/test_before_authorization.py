@@ -38,7 +38,7 @@ def parsed(monkeypatch):
 
         return count
 
-    monkeypatch.setattr(messages, "parse_query", counting(messages.parse_query))
+    monkeypatch.setattr(messages, "parse_query", counting(messages.parse_query))  # type: ignore[attr-defined]
     for name in ("parse_field_selector", "parse_label_selector"):
         parse = counting(getattr(selectors, name))
         monkeypatch.setattr(read, name, parse)

@@ -192,7 +192,7 @@ def test_everybody_reads_the_same_name_of_several():
     two = subject("system:node:n1", "system:node:n2")
     key = ec.generate_private_key(ec.SECP256R1())
     wanted = x509.CertificateSigningRequestBuilder().subject_name(two).sign(key, hashes.SHA256())
-    encoded = certificates.base64.b64encode(wanted.public_bytes(serialization.Encoding.PEM))
+    encoded = certificates.base64.b64encode(wanted.public_bytes(serialization.Encoding.PEM))  # type: ignore[attr-defined]
     leaf = issue(two, ROOT, usages=CLIENT)
     assert name_of_request(encoded) == authenticated(ROOT, leaf) == "system:node:n2"
     check = PeerCheck([ROOT.certificate], ("system:node:n1",))

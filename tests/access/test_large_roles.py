@@ -49,7 +49,7 @@ def asked(user: str, resource: str, verb: str = "get", namespace: str = "ns") ->
 def counted(monkeypatch):
     """Rules that are read and put into tables, by what does it: the loop, or another thread."""
     count = {"loop": 0, "apart": 0}
-    add, read = RuleTable._add, held_rules.decode_rules
+    add, read = RuleTable._add, held_rules.decode_rules  # type: ignore[attr-defined]
 
     def where() -> str:
         return "loop" if threading.current_thread() is threading.main_thread() else "apart"

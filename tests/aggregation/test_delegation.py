@@ -257,4 +257,4 @@ def test_a_namespace_takes_along_what_is_behind(core, behind):
 )
 def test_networks_that_cannot_be(arguments, fault):
     with pytest.raises(OptionError, match=fault):
-        command.proxying.allowed_networks(options(*arguments))
+        command.proxying.allowed_networks(options(*arguments))  # type: ignore[attr-defined]

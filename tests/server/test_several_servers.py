@@ -151,7 +151,7 @@ def test_a_port_of_nodes_is_given_once_though_both_are_asked_at_the_same_time(te
 
 
 def test_whoever_draws_a_port_that_another_server_has_just_given_is_told_to_ask_again(tell, monkeypatch):
-    monkeypatch.setattr(ranges.secrets, "randbelow", lambda size: 0)
+    monkeypatch.setattr(ranges.secrets, "randbelow", lambda size: 0)  # type: ignore[attr-defined]
 
     def service(name: str) -> Any:
         return {"metadata": {"name": name}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}

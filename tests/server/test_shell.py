@@ -11,7 +11,8 @@ import stat
 import pytest
 
 from apimachinery.access.authentication import BearerTokens, TokenFileError, read_token_file
-from apimachinery.http.messages import Request, parse_query
+from apimachinery.http.messages import Request
+from apimachinery.http.queries import parse_query
 from apimachinery.http.tls import TlsError, ensure_certificate, server_context
 from apimachinery.server.catalog.options import (
     OptionError,

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from kubewright.diagnostics import Diagnostics
-from kubewright.source.catalog import Gvk, SpecCatalog, read_catalog, release_number, version_priority
+from kubewright.source.catalog import Gvk, SpecCatalog, read_catalog, release_number, version_priority  # type: ignore[attr-defined]
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "specs" / "kubernetes"
