@@ -96,11 +96,29 @@ def main() -> int:
                     HERE / f"{picture}-{screen}.png",
                 )
                 print(f"{picture}-{screen}.png")
+        for picture in explorer_pictures(chromium):
+            print(picture)
         site = ROOT / "build/site/index.html"
         for screen, size in SCREENS.items() if site.exists() else ():  # to be looked at, after `make docs`
             photograph(chromium, site.as_uri(), size, ROOT / f"build/site-{screen}.png")
             print(f"build/site-{screen}.png")
     return 0
+
+
+def explorer_pictures(chromium: str) -> list[str]:
+    """Those of the explorer; its server runs in this process."""
+    sys.path[:0] = [str(HERE), *(str(ROOT / each) for each in ("generator", "generated"))]
+    try:
+        import explorer
+
+        from kubewright.tools.explore import page
+
+        if page.is_built():
+            return explorer.photograph(chromium, HERE)
+        print(page.HOW, file=sys.stderr)
+    except ImportError as missing:
+        print(f"no pictures of the explorer: {missing}", file=sys.stderr)
+    return []
 
 
 def run(folder: Path, *words: str) -> None:

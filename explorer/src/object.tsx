@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Refusal, ask, cluster, stream, withQuery, type Json } from "./api";
 import { Edit } from "./edit";
 import { apiVersion, pathOf, type Kind } from "./kinds";
+import { Form } from "./form";
 import { Owners } from "./owners";
 import { Difference, Problem, Tabs, cut, useLoaded } from "./parts";
 import { Cel } from "./play";
@@ -14,6 +15,7 @@ import { ObjectTime } from "./time";
 const TABS: [string, string][] = [
   ["owners", "Owners"],
   ["edit", "Edit"],
+  ["form", "Form"],
   ["time", "Time"],
   ["versions", "Versions"],
   ["cel", "CEL"],
@@ -37,6 +39,7 @@ export function ObjectPage({ kind, namespace, name, route }: { kind: Kind; names
       {tab === "time" && <ObjectTime kind={kind} namespace={namespace} name={name} isThere={!!object} />}
       {object && tab === "owners" && <Owners object={object} />}
       {object && tab === "edit" && <Edit key={object.metadata?.uid} object={object} path={path} onWritten={setObject} />}
+      {object && tab === "form" && <Form key={object.metadata?.uid} object={object} path={path} onWritten={setObject} />}
       {object && tab === "versions" && <Versions kind={kind} namespace={namespace} name={name} />}
       {object && tab === "cel" && <Cel kind={kind} object={object} />}
     </article>

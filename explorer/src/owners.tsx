@@ -43,7 +43,7 @@ export function Owners({ object }: { object: Json }) {
               >
                 <b>{cut(nameOf(each))}</b>
                 <small>
-                  {each.operation} · {each.apiVersion} · {each.time ? `${age(each.time)} ago` : "no time"} · {each.fields} fields
+                  {each.operation} · {each.apiVersion} · {each.time ? `${age(each.time)} ago` : "no time"} · {each.fields} {each.fields === 1 ? "field" : "fields"}
                 </small>
               </button>
             </li>

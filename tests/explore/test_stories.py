@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -201,6 +202,18 @@ def test_a_422_at_its_field(page: Page, explorer: Explorer) -> None:
     page.get_by_role("alert").filter(has_text="repliacs").first.wait_for()
 
 
+def test_change_a_value_in_the_form(page: Page, explorer: Explorer, cluster: ApiServer) -> None:
+    cluster.request("POST", CONFIG_MAPS, config_map("formed", a="1", b="2"))
+    explorer.show(page, "/object/core/configmaps/default/formed?tab=form")
+    page.get_by_label("data.a").fill("9")
+    page.get_by_role("button", name="Try it").click()
+    page.locator(".line.added", has_text='a: "9"').wait_for()
+    assert cluster.request("GET", f"{CONFIG_MAPS}/formed")["data"] == {"a": "1", "b": "2"}
+    page.get_by_role("button", name="Write it").click()
+    page.get_by_text("0 changed").wait_for()
+    assert cluster.request("GET", f"{CONFIG_MAPS}/formed")["data"] == {"a": "9", "b": "2"}
+
+
 def test_bring_back_a_deleted_object(page: Page, explorer: Explorer, cluster: ApiServer) -> None:
     cluster.request("POST", CONFIG_MAPS, config_map("lost", a="1"))
     explorer.show(page, "/object/core/configmaps/default/lost")
@@ -270,6 +283,26 @@ def test_explain_a_denial(browser: Browser, cluster: ApiServer, tmp_path: Path) 
         page.close()
     finally:
         explorer.close()
+
+
+def test_log_in_with_a_token_of_ones_own(browser: Browser) -> None:
+    with ApiServer(tls=True) as cluster:
+        token = json.loads(cluster.kubeconfig_text)["users"][0]["user"]["token"]
+        config = Config.load(cluster.kubeconfig)
+        anonymous = Config(server=config.server, certificate_authority=config.certificate_authority)
+        explorer = Explorer(browser, anonymous, login=True)
+        try:
+            page = explorer.open("/kind/core/namespaces")
+            page.get_by_label("Your token").fill(token)
+            page.get_by_role("button", name="Log in").click()
+            page.get_by_role("link", name="kube-system", exact=True).wait_for()
+            stored = page.evaluate(
+                "JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])"
+            )
+            assert token not in stored
+            page.close()
+        finally:
+            explorer.close()
 
 
 def test_ten_thousand_rows(scripted: tuple[ScriptedCluster, Explorer]) -> None:
@@ -374,6 +407,7 @@ def test_a_hostile_object(scripted: tuple[ScriptedCluster, Explorer]) -> None:
         "/kind/apps/deployments?tab=schema",
         "/object/apps/deployments/default/web",
         "/object/apps/deployments/default/web?tab=edit",
+        "/object/apps/deployments/default/web?tab=form",
         "/object/apps/deployments/default/web?tab=time",
         "/object/apps/deployments/default/web?tab=cel",
         "/play/access?question=who-can&verb=get&resource=pods",
@@ -383,7 +417,7 @@ def test_nothing_serious_for_who_hears_the_page(page: Page, explorer: Explorer, 
     explorer.show(page, place)
     page.locator("h1").wait_for()
     page.locator(
-        "main .row, main .line, main table, main .fields, main .groups, main .cm-line"
+        "main .row, main .line, main table, main .fields, main .groups, main .cm-line, main .inputs"
     ).first.wait_for()
     assert serious_findings(page) == []
 
