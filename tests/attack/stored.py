@@ -29,6 +29,13 @@ from tests.attack.target import Target
 from tests.differential.answers import is_own_failure
 
 BATCH = 2_000
+DECIDING = (
+    "/admissionregistration.k8s.io",
+    "/core/resourcequotas/kube-public",
+    "/core/limitranges/kube-public",
+    "/core/namespaces",
+)
+"""Keys of objects without which no write of a ConfigMap is decided."""
 SEEDS = Path(__file__).with_name("stored_seeds.yaml")
 _PLURALS = {"Endpoints": "endpoints", "PriorityClass": "priorityclasses"}
 _CLUSTER = frozenset(
@@ -278,6 +285,8 @@ def _answers(port: int) -> Iterator[str]:
         status, text = ask(method, where, body)
         if text.startswith("service unavailable"):
             continue  # an APIService, good by itself, hands the group-version to a server that is not there
+        if method == "POST" and status == 500 and any(f"{key}/" in text for key in DECIDING):
+            continue  # what might forbid it cannot be read
         if status not in wanted or is_own_failure(status, text):
             yield f"{method} {where}: {status} {text[:300]}"
     waiting = re.compile(r"^workqueue_depth\{.*\} [1-9]", re.MULTILINE)

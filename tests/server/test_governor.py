@@ -23,7 +23,7 @@ from apimachinery.http.governor import (
     Holding,
     weight_of,
 )
-from apimachinery.http.messages import COPIES, Request
+from apimachinery.http.messages import COPIES, Request, User
 from apimachinery.http.protocol import ConnectionLimits
 from apimachinery.wire.json import decode
 
@@ -91,6 +91,27 @@ def test_a_holding_is_given_back_with_its_last_reference() -> None:
     assert account.held == 10
     del again
     assert account.held == 0
+
+
+def test_a_user_leaves_a_part_of_an_account_to_others() -> None:
+    """Sixty large bodies of a user had another's small create refused, since nothing was left."""
+    governor = Governor()
+    held: list[Request] = []
+    hostile, quiet = User("hostile"), User("quiet")
+
+    def asked(user: User, size: int) -> None:
+        held.append(Request("POST", "/", user=user, governor=governor))
+        held[-1].hold(b"[" * size)
+
+    with pytest.raises(Crowded):
+        while True:
+            asked(hostile, 200_000)
+    asked(quiet, 200_000)
+    with pytest.raises(Crowded):
+        asked(hostile, 200_000)
+    assert governor.work.refused == 2
+    held.clear()
+    assert governor.work.held == 0 and not governor.work._of_users
 
 
 def test_a_request_holds_what_is_worked_on_for_it() -> None:

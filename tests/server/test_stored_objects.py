@@ -16,11 +16,15 @@ from tests.server.test_api import CM, ask, serve
 from tests.storage.test_encryption import configuration, key
 
 from apimachinery.access.control import OPEN_TO_LOOPBACK
-from apimachinery.http.messages import Request, StreamResponse
+from apimachinery.http.messages import Request, StreamResponse, User
+from apimachinery.meta.errors import ApiError
 from apimachinery.server.api import build_api
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.stored_form import StoredForms
 from apimachinery.server.process import Server, ServerOptions
+from apimachinery.server.request.options import WriteOptions
+from apimachinery.server.request.target import WriteTarget
+from apimachinery.server.write.unreadable import UnreadableDeletion
 from apimachinery.storage.etcd import messages
 from apimachinery.storage.etcd.driver import EtcdStorage
 from apimachinery.storage.sqlite import SqliteStorage
@@ -216,6 +220,93 @@ def test_nothing_is_concluded_from_what_cannot_be_read(tmp_path: Path) -> None:
         stored.until(says)
 
 
+GROUP = "/apis/admissionregistration.k8s.io/v1"
+QUOTAS = "/api/v1/namespaces/default/resourcequotas"
+ALSO_WITHOUT_READING = "?ignoreStoreReadErrorWithClusterBreakingPotential=true"
+HOOKS = "webhookconfigurations/bad"
+DECIDING = [
+    *(
+        (f"/admissionregistration.k8s.io/{name}", f"{GROUP}/{name}")
+        for name in (
+            f"validating{HOOKS}",
+            f"mutating{HOOKS}",
+            "validatingadmissionpolicies/bad",
+            "mutatingadmissionpolicybindings/bad",
+        )
+    ),
+    ("/core/resourcequotas/default/bad", f"{QUOTAS}/bad"),
+]
+
+
+def test_what_may_forbid_a_write_and_cannot_be_read_forbids_it_until_it_is_deleted(tmp_path: Path) -> None:
+    """kube-apiserver answers 403 or 500 then, for its informers never have all objects."""
+    path = tmp_path / "x.db"
+    with ApiServer(storage=f"sqlite:///{path}"):
+        pass
+    for stored_key, _ in DECIDING:
+        put(path, stored_key, b"{")
+    pods = "/api/v1/namespaces/kube-system/pods"
+    with ApiServer(storage=f"sqlite:///{path}") as server:
+        ask = partial(stored.ask_server, server.port)
+        for number, (stored_key, where) in enumerate(DECIDING):
+            status, text = ask("POST", CM, {"metadata": {"name": f"m{number}"}})
+            assert status == 500 and "InternalError" in text, stored_key
+            assert ask("GET", pods)[0] == 200
+            assert ask("DELETE", where)[0] == 500
+            assert ask("DELETE", f"{where}{ALSO_WITHOUT_READING}&dryRun=All")[0] == 200
+            assert ask("DELETE", where)[0] == 500
+            assert ask("DELETE", where, {"ignoreStoreReadErrorWithClusterBreakingPotential": True})[0] == 200
+            assert ask("DELETE", f"{where}{ALSO_WITHOUT_READING}")[0] == 404
+        assert ask("POST", CM, {"metadata": {"name": "last"}})[0] == 201
+        assert ask("DELETE", f"{CM}/last{ALSO_WITHOUT_READING}")[0] == 200, (
+            "one that can be read goes as always"
+        )
+    with ApiServer(storage=f"sqlite:///{path}") as server:
+        assert "kubewright_unreadable_objects{" not in stored.ask_server(server.port, "GET", "/metrics")[1]
+
+
+def test_a_quota_that_cannot_be_read_concerns_its_namespace_alone(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    with ApiServer(storage=f"sqlite:///{path}"):
+        pass
+    put(path, "/core/resourcequotas/default/bad", b"{")
+    with ApiServer(storage=f"sqlite:///{path}") as server:
+        ask = partial(stored.ask_server, server.port)
+        status, text = ask("POST", CM, {"metadata": {"name": "m"}})
+        assert status == 500 and "/core/resourcequotas/default/bad" in text
+        elsewhere = "/api/v1/namespaces/kube-system/configmaps"
+        assert ask("POST", elsewhere, {"metadata": {"name": "m"}})[0] == 201
+
+
+def test_who_may_delete_may_not_delete_what_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    asked: list[str] = []
+
+    async def refuse(request: Request, verb: str) -> None:
+        asked.append(f"{verb} {request.path}")
+        raise ApiError(403, "Forbidden", "no")
+
+    async def play() -> None:
+        storage = await SqliteStorage.open(path)
+        await (await serve(storage=storage)).stop()
+        await storage.close()
+        put(path, "/core/configmaps/default/bad", b"{")
+        storage = await SqliteStorage.open(path)
+        api = await serve(storage=storage)
+        cache = await WatchCache.open(storage, StoredForms(ApiOptions()).fault)
+        served = next(each for each in api.catalog if each.prefix == "/core/configmaps/")
+        request = Request("DELETE", f"{CM}/bad", user=User("ann"))
+        target = WriteTarget.asked(request, served, "default", "bad", WriteOptions())
+        with pytest.raises(ApiError, match="no"):
+            await UnreadableDeletion(cache, refuse).delete(request, target)
+        assert cache.unreadable_in(target.key)
+        await api.stop()
+        await storage.close()
+
+    asyncio.run(play())
+    assert asked == [f"unsafe-delete-ignore-read-errors {CM}/bad"]
+
+
 def test_the_same_in_an_etcd_at_the_start_and_while_servers_run(
     tmp_path: Path, etcd_url: str, etcd_loop: asyncio.AbstractEventLoop, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -233,7 +324,8 @@ def test_the_same_in_an_etcd_at_the_start_and_while_servers_run(
 
         chance = random.Random(28)
         for name, data in stored.mutants(stored.good_records(tmp_path), 300, chance, 1):
-            await write(name, data)
+            if not name.startswith(stored.DECIDING):
+                await write(name, data)
         options = ServerOptions(storage=etcd_url, shutdown_seconds=0.1, judge=StoredForms(ApiOptions()).fault)
         server = Server(options, OPEN_TO_LOOPBACK, lambda backend: build_api(backend, ApiOptions()))
         await server.start()

@@ -12,7 +12,7 @@ A refusal of authorization follows from method, path and query alone: nothing of
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from apimachinery.access.attributes import attributes_of
@@ -200,6 +200,11 @@ class Access:
             raise _refused(attributes, verdict)
         if self.record is not None:
             self.record(attributes)
+
+    async def authorize_verb(self, request: Request, verb: str) -> None:
+        """Whether ``request.user`` may also use another verb on what he asks for. Raises ApiError 403."""
+        assert request.user is not None
+        await self.authorize(request, replace(attributes_of(request, request.user), verb=verb))
 
     def knows(self, request: Request) -> bool:
         """Whether a request, of which only the head has come, is of somebody who may send a large body."""

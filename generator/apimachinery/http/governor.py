@@ -9,13 +9,16 @@ is kept: the client is answered 429, or its connection ends.
 What others count already is *asked* for it instead (the recent events of the watch cache, which lie below).
 
 A ``Holding`` is a part of an account that is given back when nobody has the holding any more, whatever became of the
-request that it was for.
+request that it was for. It is a user's, and a user leaves the last quarter of an account to others: who sends sixty
+large bodies at a time is answered 429 himself, and not whoever comes next.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+
+from apimachinery.http.flows import on_behalf_of
 
 TOTAL_BYTES = 1 << 30
 SMALL_BYTES = 8 << 10
@@ -42,9 +45,10 @@ class Crowded(Exception):
 class Account:
     """How many bytes of one sort are held, and how many may be."""
 
-    __slots__ = ("_governor", "held", "limit", "name", "refused")
+    __slots__ = ("_governor", "_of_users", "held", "limit", "name", "refused")
     # What an account has of its own: so much of its limit is there for it whatever the others hold.
     OWN_SHARE = 8
+    KEPT_SHARE = 4
 
     def __init__(self, name: str, limit: int, governor: Governor | None = None) -> None:
         self.name = name
@@ -52,6 +56,7 @@ class Account:
         self.held = 0
         self.refused = 0
         self._governor = governor
+        self._of_users: dict[str, int] = {}
 
     def fits(self, size: int) -> bool:
         """Whether there is room for ``size`` more; a refusal is counted."""
@@ -62,6 +67,23 @@ class Account:
             return True
         self.refused += 1
         return False
+
+    def leaves_enough(self, user: str, size: int) -> bool:
+        """Whether a user who holds so much more leaves some to others; a refusal is counted. The server itself may hold
+        all of it."""
+        if not user or self._of_users.get(user, 0) + size <= self.limit - self.limit // self.KEPT_SHARE:
+            return True
+        self.refused += 1
+        return False
+
+    def count(self, user: str, size: int) -> None:
+        """Counts what a user holds, or gives back."""
+        # Not a step in which another thread has its turn: holdings go on whatever thread.
+        if user not in self._of_users:
+            self._of_users[user] = 0
+        self._of_users[user] += size
+        if not self._of_users[user]:
+            del self._of_users[user]
 
     @property
     def is_crowded(self) -> bool:
@@ -81,7 +103,7 @@ class Account:
 
     def holding(self, size: int) -> Holding:
         """A part of it. Raises Crowded."""
-        holding = Holding(self)
+        holding = Holding(self, on_behalf_of.get())
         holding.grow(size)
         return holding
 
@@ -89,25 +111,30 @@ class Account:
 class Holding:
     """A part of an account, given back with the last reference to it."""
 
-    __slots__ = ("_account", "size")
+    __slots__ = ("_account", "_user", "size")
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: Account, user: str = "") -> None:
         self._account = account
+        self._user = user
         self.size = 0
 
     def grow(self, size: int) -> None:
         """Takes more. Raises Crowded."""
-        if not self._account.take(size):
-            raise Crowded(self._account.name)
+        account = self._account
+        if not account.leaves_enough(self._user, size) or not account.take(size):
+            raise Crowded(account.name)
+        account.count(self._user, size)
         self.size += size
 
     def set(self, size: int) -> None:
         """Says what it has turned out to be."""
         self._account.held += size - self.size
+        self._account.count(self._user, size - self.size)
         self.size = size
 
     def __del__(self) -> None:
         self._account.held -= self.size
+        self._account.count(self._user, -self.size)
 
 
 class Governor:

@@ -7,7 +7,16 @@ compresses and sends what the handler returns. A handler never touches a socket;
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Hashable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -131,15 +140,22 @@ class Request:
             or len(self.headers.get("accept", "")) > LARGE_BYTES >> 4
         )
 
-    def hold(self, data: bytes, *, binary: bool = False) -> None:
+    def hold(
+        self, data: bytes, *, binary: bool = False, memo: MutableMapping[Hashable, Any] | None = None
+    ) -> None:
         """Counts what an object takes that is read from ``data``, and its copies, for as long as there is the request;
-        the request's work is weighed by it. Raises Crowded."""
+        the request's work is weighed by it. What was counted is kept in ``memo``. Raises Crowded."""
         if self.governor is None or len(data) < SMALL_BYTES:
             return
         weigh(len(data))
         if self.holding is None:
-            self.holding = Holding(self.governor.work)
-        self.holding.grow(COPIES * weight_of(data, binary=binary))
+            self.holding = Holding(self.governor.work, self.user.name if self.user is not None else "")
+        weight = None if memo is None else memo.get("weight")
+        if weight is None:
+            weight = weight_of(data, binary=binary)
+            if memo is not None:
+                memo["weight"] = weight
+        self.holding.grow(COPIES * weight)
 
     @property
     def query(self) -> dict[str, list[str]]:

@@ -29,6 +29,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from typing import Any, Generic, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 from apimachinery.http.flows import LIGHT_SECONDS, FairLines, Line, on_behalf_of
 
@@ -51,7 +52,7 @@ ASKING = 2
 """Where work is done that may wait for somebody else: on threads that compute little, and step aside when they wait."""
 ASKING_THREADS = 32
 
-TURN_SECONDS = 0.005
+TURN_SECONDS = 0.002
 """How long work that has to stay on the loop goes on before others have their turn."""
 
 CPU_SECONDS = 30.0
@@ -436,7 +437,7 @@ async def apart_if(where: int, work: Callable[_P, _R], *args: _P.args, **kwargs:
 
 class Turns:
     """Work of many steps that stays on the loop, because what it reads may change otherwise: others get their turn in
-    between."""
+    between. Of all such work one piece goes on in a turn of the loop."""
 
     def __init__(self) -> None:
         self._since = time.thread_time()
@@ -444,5 +445,26 @@ class Turns:
     async def give_way(self) -> None:
         """Called after each step."""
         if time.thread_time() - self._since > TURN_SECONDS:
-            await asyncio.sleep(0)
+            loop = asyncio.get_running_loop()
+            turn: asyncio.Future[None] = loop.create_future()
+            line = _waiting.setdefault(loop, deque())
+            line.append(turn)
+            if len(line) == 1:
+                loop.call_soon(_begin_turn, loop)
+            await turn
             self._since = time.thread_time()
+
+
+_waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, deque[asyncio.Future[None]]] = WeakKeyDictionary()
+"""Whose work waits for a turn of a loop, first come first."""
+
+
+def _begin_turn(loop: asyncio.AbstractEventLoop) -> None:
+    line = _waiting[loop]
+    while line:
+        turn = line.popleft()
+        if not turn.done():  # who waits for it may have been cancelled
+            turn.set_result(None)
+            break
+    if line:
+        loop.call_soon(_begin_turn, loop)

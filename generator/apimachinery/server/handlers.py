@@ -118,7 +118,7 @@ class Handlers:
         self._catch_up_definitions = catch_up_definitions
         self._aggregator = aggregator
         self._virtual = virtual
-        self._verbs = Verbs(reads, writes, codecs, is_kind, virtual, figures)
+        self._verbs = Verbs(reads, writes, codecs, is_kind, virtual, figures, access.authorize_verb)
 
     async def handle(self, request: Request) -> Answer:
         """Answers a request; a failure is an answer too."""

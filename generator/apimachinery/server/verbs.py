@@ -64,6 +64,7 @@ from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.effects import Steps
 from apimachinery.server.write.object_changes import drop_repeated_owners
 from apimachinery.server.write.patch import patch
+from apimachinery.server.write.unreadable import Authorize, UnreadableDeletion
 from apimachinery.server.write.writes import Writer
 from apimachinery.storage.interface import Record
 from apimachinery.storage.kept import KeepsVersions
@@ -101,7 +102,9 @@ class Verbs:
         is_kind: IsKind,
         virtual: VirtualResources,
         figures: ApiMetrics,
+        authorize: Authorize,
     ) -> None:
+        self._unreadable = UnreadableDeletion(reads.cache, authorize)
         self._cache, self._watches, self._bodies = reads.cache, reads.watches, reads.bodies
         # Of the drivers one keeps versions, and only if told to.
         self._past: KeepsVersions | None = getattr(reads.cache.storage, "past", None)
@@ -287,7 +290,7 @@ class Verbs:
         return self._shown(view, written.record, 201 if written.created else 200)
 
     def _shown(self, view: View, record: Record, code: int) -> Steps[Response]:
-        if len(record.value) > min(LARGE_BYTES, view.quick_bytes):
+        if len(record.value) > min(LARGE_BYTES, view.quick_bytes) and not view.copies(record):
             yield HEAVY
         return Response(code, view.object(record), view.content_type)
 
@@ -301,21 +304,16 @@ class Verbs:
         options = read_delete_options(request, body)
         write_options = WriteOptions(dry_run=options.dry_run)
         target = WriteTarget.asked(request, served, route.namespace, route.name, write_options)
+        if options.ignores_read_errors and self._cache.unreadable_in(target.key):
+            yield Wait(partial(self._unreadable.delete, request, target))
+            return _gone(form, served, route.name, "")
         deleted = yield from self._deleter.steps(target, options)
         if deleted.stays or served.hooks.answers_deleted:
             view = view_of(served, form, request.first("includeObject"), of_list=False)
             # Accepted, not done: said only to clients that asked for dependents to go as they did before policies.
             code = 202 if deleted.stays and options.orphan is False else 200
             return (yield from self._shown(view, deleted.record, code))
-        details = {"name": route.name, "group": served.group, "kind": served.plural, "uid": deleted.uid}
-        status = {
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": {},
-            "status": "Success",
-            "details": {key: value for key, value in details.items() if value},
-        }
-        return Response(200, whole(form.codec, status), form.codec.media_type)
+        return _gone(form, served, route.name, deleted.uid)
 
     def _delete_collection(self, request: Request, route: Route, served: Served) -> Steps[Answer]:
         view = asked_view(request, served, self._codecs, of_list=True)
@@ -344,6 +342,19 @@ class Verbs:
         if weight_of(page.records, size_of(page.records), view):
             yield HEAVY
         return show_page(page, view)
+
+
+def _gone(form: AnswerForm, served: Served, name: str, uid: str) -> Response:
+    """The answer where nothing of an object is left to be shown."""
+    details = {"name": name, "group": served.group, "kind": served.plural, "uid": uid}
+    status = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": {key: value for key, value in details.items() if value},
+    }
+    return Response(200, whole(form.codec, status), form.codec.media_type)
 
 
 def _is_gone(error: ApiError) -> bool:

@@ -186,7 +186,7 @@ class Commits:
                     late = time.monotonic() - BUSY_SECONDS
                     self._next[:0] = [pending for pending in batch if pending.since > late]
                     batch = [pending for pending in batch if pending.since <= late]
-            if batch:
+            if batch and failure is not None:
                 self._settle_batch(batch, failure)
         self._scheduled = False
 
@@ -196,7 +196,7 @@ class Commits:
         events = _events(batch)
         try:
             await asyncio.get_running_loop().run_in_executor(
-                self._thread, self._write_events, events, batch[0].since + BUSY_SECONDS
+                self._thread, self._write_batch, batch, events, batch[0].since + BUSY_SECONDS
             )
         except sqlite3.Error as fault:
             self._log.roll_back()
@@ -210,6 +210,11 @@ class Commits:
             log.error("the storage takes no more writes until the server is started again: %s", fault)
             return StorageClosed(f"the write may or may not be durable: {fault}")
         return None
+
+    def _write_batch(self, batch: _Batch, events: Sequence[Event], until: float) -> None:
+        """On the committing thread: writes a batch, and has it settled by the loop in its next turn."""
+        self._write_events(events, until)
+        self._loop.call_soon_threadsafe(self._settle_batch, batch, None)
 
     def _write_events(self, events: Sequence[Event], until: float) -> None:
         """On the committing thread. Another program's lock is waited for until then, on the monotonic clock."""

@@ -125,9 +125,14 @@ class WatchCache:
         """The keys of records that are not served, and why."""
         return {**self.storage.unreadable, **self._refused}
 
+    @property
+    def hides(self) -> bool:
+        """Whether there are any."""
+        return bool(self._refused or self.storage.unreadable)
+
     def unreadable_in(self, scope: str) -> list[str]:
         """Those of a scope."""
-        if not self._refused and not self.storage.unreadable:
+        if not self.hides:
             return []
         return [key for key in self.unreadable if _within(key, scope)]
 

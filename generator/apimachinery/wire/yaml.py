@@ -353,14 +353,37 @@ _Dumper.add_representer(str, _represent_text)
 _Dumper.add_representer(float, _represent_float)
 
 
+class _Parts(list[bytes]):
+    """What is written, in parts. A method of Python: others have their turn each time it is called, and not while the
+    library writes a text of megabytes."""
+
+    def write(self, data: bytes) -> None:
+        """Takes a part."""
+        self.append(data)
+
+
+def _parts(value: Any) -> _Parts:
+    parts = _Parts()
+    yaml.dump(
+        value,
+        parts,
+        Dumper=_Dumper,
+        default_flow_style=False,
+        allow_unicode=True,
+        width=1 << 20,
+        encoding="utf-8",
+    )
+    return parts
+
+
 def encode(value: Any) -> bytes:
     """A value as a YAML document, keys sorted."""
-    document = yaml.dump(value, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=1 << 20)
-    return str(document).encode()
+    return b"".join(_parts(value))
 
 
 AT_ONCE = 20
-"""Items of a list that are encoded together."""
+"""Items of a list that are encoded together, where they are small."""
+PART_BYTES = 1 << 16
 
 
 def encode_list(
@@ -373,6 +396,9 @@ def encode_list(
             yield encode({key: value[key]})
             continue
         yield f"{member}:\n".encode()
-        left = iter(items)
-        while some := list(islice(left, AT_ONCE)):
-            yield encode(some)
+        left, together = iter(items), 1
+        while some := list(islice(left, together)):
+            parts = _parts(some)
+            small = sum(map(len, parts)) < PART_BYTES
+            together = min(AT_ONCE, 2 * together) if small else max(1, together // 2)
+            yield from parts

@@ -73,6 +73,9 @@ class View(Protocol):
     def lists_quickly(self) -> bool:
         """Whether ``list`` only puts a frame around the items."""
 
+    def copies(self, record: Record) -> bool:
+        """Whether ``object`` answers with the stored bytes, however many."""
+
     def object(self, record: Record) -> bytes:
         """A whole answer that shows one object."""
 
@@ -122,6 +125,10 @@ class JsonView:
         self._opening = encoded[:-1] + b","
         names = encode({"kind": list_kind or f"{kind}List", "apiVersion": api_version})
         self._list_opening = names[:-1] + b',"metadata":'
+
+    def copies(self, record: Record) -> bool:
+        """Always."""
+        return True
 
     def object(self, record: Record) -> bytes:
         """The stored bytes."""

@@ -46,6 +46,10 @@ class ServedView(JsonView):
         self.key = ("json", served.number)
         self._served = served
 
+    def copies(self, record: Record) -> bool:
+        """Where it is stored at this version."""
+        return self._served.is_plain(record)
+
     def object(self, record: Record) -> bytes:
         """The bytes at this version."""
         return self._served.shown(record)
@@ -81,6 +85,10 @@ class MetadataView:
             **self._names,
             "metadata": _alone(self._served, decode(self._served.shown(record))["metadata"]),
         }
+
+    def copies(self, record: Record) -> bool:
+        """Never."""
+        return False
 
     def object(self, record: Record) -> bytes:
         """One object."""
@@ -160,6 +168,10 @@ class TableView:
         definitions = self._columns.definitions if defined else None
         return {**self._names, "metadata": metadata, "columnDefinitions": definitions, "rows": rows}
 
+    def copies(self, record: Record) -> bool:
+        """Never."""
+        return False
+
     def object(self, record: Record) -> bytes:
         """A Table of one row."""
         row = self._row(record)
@@ -237,6 +249,10 @@ class EncodedView:
                 for path in self._binary:
                     mark_binary(obj, path)
         return self._codec.encode(value)
+
+    def copies(self, record: Record) -> bool:
+        """Never."""
+        return False
 
     def object(self, record: Record) -> bytes:
         """One object."""

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from time import perf_counter
+from time import perf_counter, thread_time
 
 from apimachinery.access.authorization import MASTERS, Attributes
 from apimachinery.http.messages import LARGE_BYTES, Request, User
@@ -26,7 +26,9 @@ from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode
 
 TURN = 4
-"""Requests of limited levels that one turn of the loop starts."""
+"""Requests of limited levels that one turn of the loop starts..."""
+LONG_TURN_SECONDS = 0.002
+"""...and one where the turn before took the loop longer than this: what others wait for takes some turns."""
 LONG_RUNNING = frozenset({"exec", "attach", "portforward", "proxy", "log"})
 LIST_SEATS = 10
 OBJECTS_A_SEAT = 100
@@ -66,6 +68,7 @@ class Fairness:
         self._flows: Remembered[tuple[object, ...], tuple[Lane, str]] = Remembered()
         self._masters: Lane | None = None
         self._left = TURN
+        self._turned_at = 0.0
         self._turning = False
         self._following = False
         self._newest: dict[str, bytes] = {}
@@ -328,7 +331,8 @@ class Fairness:
     def _turn(self) -> None:
         """The next turn: lets in whose turn it is, a few of all levels, each level by its shares."""
         self._turning = False
-        self._left = TURN
+        before, self._turned_at = self._turned_at, thread_time()
+        self._left = TURN if self._turned_at - before < LONG_TURN_SECONDS else 1
         waiting = [level for level in self._levels.values() if level.waiting]
         if not waiting:
             return

@@ -42,6 +42,7 @@ from apimachinery.storage.sorted_records import Run
 from apimachinery.storage.watch_cache import ResourceCache, Snapshot
 
 BODIES_BYTES = 48 << 20
+KNOWN_SIZES = 1_000
 SOUGHT_NAMESPACES = 64
 """In how many namespaces a name is sought; to look at all keys costs less where there are many more."""
 LONG_BYTES = 1 << 20
@@ -89,6 +90,7 @@ class JoinedBodies:
         self._capacity = capacity
         self._size = 0
         self._kept: OrderedDict[Hashable, tuple[int, Joined]] = OrderedDict()
+        self._sizes: dict[Hashable, tuple[int, int]] = {}
         self._answers = governor.answers if governor is not None else None
         if governor is not None:
             governor.ask("small_lists", lambda: self._size - self._counted)
@@ -110,6 +112,17 @@ class JoinedBodies:
         while self._kept and not self._answers.fits(size):
             self._drop()
         return self._answers.holding(size)
+
+    def size_of(self, prefix: str, scope: str, page: ListedPage) -> int:
+        """How many bytes the records of a page have; thousands are counted once, whoever asks for them and in what
+        form."""
+        place = (prefix, scope, page.span)
+        known = self._sizes.get(place)
+        if known is None or known[0] != page.stamp:
+            if len(self._sizes) >= KNOWN_SIZES:
+                self._sizes.clear()
+            known = self._sizes[place] = (page.stamp, size_of(page.records))
+        return known[1]
 
     def keep(self, shown: Hashable, stamp: int, body: bytes, holding: Holding | None = None) -> Joined:
         """Keeps a body in place of an older one; forgets those longest unused."""
@@ -216,7 +229,7 @@ def list_records(
     shown = (cache.prefix, scope, view.key, *page.span)
     joined = bodies.get(shown, page.stamp)
     if joined is None:
-        weigh(size := size_of(page.records))
+        weigh(size := bodies.size_of(cache.prefix, scope, page))
         holding = bodies.holding(size)
         items = yield from work(weight_of(page.records, size, view), view.join, page.records)
         if holding is not None:

@@ -61,6 +61,7 @@ class DeletionOptions:
     orphan: bool | None = None
     uid: str | None = None
     resource_version: str | None = None
+    ignores_read_errors: bool = False
     faults: tuple[FieldError, ...] = field(default=())
 
     def shown(self) -> dict[str, Any]:
@@ -78,6 +79,7 @@ class DeletionOptions:
         return options | {key: value for key, value in stated.items() if value is not None}
 
 
+IGNORES_READ_ERRORS = "ignoreStoreReadErrorWithClusterBreakingPotential"
 _NO_DELETE_OPTIONS = DeletionOptions()
 
 
@@ -183,6 +185,7 @@ def _from_query(request: Request) -> DeletionOptions:
         orphan=boolean(query, "orphanDependents"),
         uid=request.first("uid") or None,
         resource_version=request.first("resourceVersion") or None,
+        ignores_read_errors=boolean(query, IGNORES_READ_ERRORS) or False,
         faults=tuple(_dry_run_faults(dry_run)),
     )
 
@@ -197,5 +200,6 @@ def _from_body(body: dict[str, Any]) -> DeletionOptions:
         orphan=body.get("orphanDependents"),
         uid=preconditions.get("uid"),
         resource_version=preconditions.get("resourceVersion"),
+        ignores_read_errors=body.get(IGNORES_READ_ERRORS) or False,
         faults=tuple(_dry_run_faults(dry_run)),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from apimachinery.http.messages import Request, User
 from apimachinery.kinds.hooks import Json
@@ -29,7 +29,7 @@ class Allocation(Protocol):
         """Called when it is not: what it was given is free."""
 
 
-def _hold_nothing(data: bytes) -> None:
+def _hold_nothing(data: bytes, **_: Any) -> None:
     """Of what the server itself writes little is under way at once."""
 
 
@@ -40,7 +40,8 @@ class WriteTarget:
     ``shown_as`` is what admission sees of the object, where a subresource has a kind of its own (a Scale), and
     ``takes`` puts into the object what admission made of that. ``large`` says that the request or the object
     is. ``allocation`` is what its object is given meanwhile. ``hold`` counts what an object takes that is
-    read from bytes; it raises Crowded. ``empties`` is what is sent and empty, for whoever judges the object.
+    read from bytes, as ``Request.hold``; it raises Crowded. ``empties`` is what is sent and empty, for whoever judges
+    the object.
     ``has_empties``: the object is stored with empty collections in its metadata that reading it does not show: this
     write is made whatever it changes, and the next one too.
     """
@@ -58,7 +59,7 @@ class WriteTarget:
     large: bool = False
     annotations: dict[str, str] = field(default_factory=dict)
     allocation: Allocation | None = None
-    hold: Callable[[bytes], None] = _hold_nothing
+    hold: Callable[..., None] = _hold_nothing
     empties: Empties = ()
     has_empties: bool = False
 

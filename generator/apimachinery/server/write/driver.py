@@ -6,9 +6,9 @@ A stretch is the code between two effects (``effects``). It is
 - long, where one of them is large or the steps say that what follows is heavy;
 - asking, where a webhook converts the objects of the resource: whoever works with them may block.
 
-What a write weighs only grows while it runs. A read stays light: what it computes of much is a ``Work`` of its own,
-since the rest of it touches what the loop alone may touch. Stretches get plain values and effects are plain data, so a
-heavy stretch could run in another process by changing ``_next`` alone.
+What a write weighs only grows until it is stored. A read stays light: what it computes of much is a ``Work`` of its
+own, since the rest of it touches what the loop alone may touch. Stretches get plain values and effects are plain data,
+so a heavy stretch could run in another process by changing ``_next`` alone.
 
 The driver also does what storing takes besides the storage: what was allocated for an object (``Allocation``) is
 secured right before and kept right after it is stored, and given back when the write fails, however it fails. A dry run
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Hashable, Mapping
 from contextlib import suppress
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -30,6 +30,7 @@ from apimachinery.meta.errors import unreadable
 from apimachinery.server.request.target import Allocation, WriteTarget
 from apimachinery.server.write.allocating import Allocator
 from apimachinery.server.write.effects import Begin, Create, Current, Delete, Effect, Steps, Update
+from apimachinery.server.write.storing import Storing
 from apimachinery.storage.interface import (
     KeyExists,
     KeyNotFound,
@@ -98,6 +99,7 @@ class Driver:
         """``allocators`` are by the prefix of their resource."""
         self._allocators = allocators or {}
         self._storage = storage
+        self._storing = Storing()
         self._cache = cache
 
     def current(self, target: WriteTarget) -> Record | None:
@@ -135,6 +137,9 @@ class Driver:
             return self._delete(storage, effect)
         if target.allocation is not None:
             return self._store_allocated(storage, effect, target.allocation)
+        size = len(effect.value.head) + len(effect.value.tail)
+        if size > LARGE_BYTES and target.user is not None and not target.options.dry_run:
+            return self._storing.in_turn(target.user.name, size, _stored(storage, effect))
         return _stored(storage, effect)
 
     async def _store_allocated(
@@ -156,6 +161,13 @@ class Driver:
         ):
             await allocator.removed(effect.last)
         return removed
+
+
+def memo_of(record: Record) -> dict[Hashable, Any] | None:
+    """The memo of a record that is large."""
+    if record.memo is None and len(record.value) > LARGE_BYTES:
+        record.memo = {}
+    return record.memo
 
 
 def _stored(storage: WritableStorage, effect: Create | Update) -> Coroutine[Any, Any, Record]:
@@ -259,7 +271,8 @@ class Course(Generic[_R]):
                 self._answer = record = self._driver.current(target)
                 if record is not None:
                     if self._target is not target:
-                        target.hold(record.value)
+                        # Large objects that many requests change are gone through once.
+                        target.hold(record.value, memo=memo_of(record))
                     if len(record.value) > LARGE_BYTES:
                         target.large = True
             except Exception as fault:
@@ -274,6 +287,8 @@ class Course(Generic[_R]):
         try:
             if isinstance(effect, STORING):
                 self._answer = await self._driver.store(effect)
+                # What is left is to answer, which says itself where that takes long.
+                self._weight = min(self._weight, LIGHT)
             elif isinstance(effect, Wait):
                 self._answer = await effect.call()
             elif isinstance(effect, Work):

@@ -100,7 +100,6 @@ class ResourceQuota(Plugin):
         writer: Callable[[], StatusWriter] | None,
     ) -> None:
         self._catalog = catalog
-        self._records = cache.resource(PREFIX)
         self._quotas = Objects(cache, PREFIX)
         self._charges = charges
         self._writer = writer
@@ -108,7 +107,7 @@ class ResourceQuota(Plugin):
     def validate(self, operation: Operation) -> Waiting:
         """Raises ApiError 403; waits while quotas are written."""
         target, obj = operation.target, operation.obj
-        if not len(self._records) or not target.namespace or obj is None:
+        if not target.namespace or obj is None or not (quotas := self._quotas.every(target.namespace)):
             return None
         resource = (target.served.group, target.served.plural)
         if not _handles(operation, resource):
@@ -116,7 +115,7 @@ class ResourceQuota(Plugin):
         asked: list[tuple[Json, Amounts]] = []
         wanted = usage(resource, obj)
         grown = _grown(operation, resource, wanted)
-        for quota in self._quotas.every(target.namespace):
+        for quota in quotas:
             hard = (quota.get("status") or {}).get("hard") or {}
             names = counted_in(resource, hard)
             if not names or not is_about(resource, quota.get("spec") or {}, obj):

@@ -9,18 +9,20 @@ same stored resource matches too, and the object is then shown at that version.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.selectors import LabelSelector, selector_of
 from apimachinery.server.admission.interface import Operation
 from apimachinery.server.admission.namespaces import NAMESPACES
+from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode
 
+Item = TypeVar("Item")
 _POLICY_GROUP = "admissionregistration.k8s.io"
 _POLICY_RESOURCES = frozenset(
     {
@@ -170,6 +172,43 @@ class MatchConstraints:
             if other != asked and self.rules.match(verb, other) and not self._excluded.match(verb, other):
                 return served
         return None
+
+
+class Candidates(Generic[Item]):
+    """Of each resource, verb and subresource that was asked for, what may be about it of all that is in force: a
+    request meets no other, however many there are."""
+
+    def __init__(self, catalog: Catalog, constraints_of: Callable[[Item], MatchConstraints]) -> None:
+        self._catalog = catalog
+        self._constraints_of = constraints_of
+        self._in_force: list[Item] = []
+        self._found: dict[Hashable, list[Item]] = {}
+        self._found_of = catalog.generation
+
+    def replace(self, in_force: list[Item]) -> None:
+        """Says what is in force from now on, in order."""
+        self._in_force = in_force
+        self._found.clear()
+
+    def of(self, operation: Operation) -> list[Item]:
+        """What may be about an operation, in order."""
+        if self._found_of != self._catalog.generation:
+            self._found.clear()
+            self._found_of = self._catalog.generation
+        target = operation.target
+        asked = (operation.verb, target.served.number, target.subresource, bool(target.namespace))
+        found = self._found.get(asked)
+        if found is None:
+            versions = [*self.versions(operation)]
+            found = self._found[asked] = [
+                each for each in self._in_force if self._constraints_of(each).may_match(operation, versions)
+            ]
+        return found
+
+    def versions(self, operation: Operation) -> Iterator[Served]:
+        """The resource of an operation at all its versions."""
+        prefix = operation.target.served.prefix
+        return (served for served in self._catalog if served.prefix == prefix)
 
 
 def _at_version(asked: Asked, served: Served) -> Asked:

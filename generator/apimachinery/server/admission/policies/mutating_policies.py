@@ -58,7 +58,7 @@ class MutatingPolicies(Plugin):
         """Changes ``operation.obj`` in place. Raises ApiError 403."""
         if operation.obj is None or operation.verb not in ("CREATE", "UPDATE"):
             return
-        if not self._policies.in_force():
+        if self._policies.is_idle:
             return
         memory = Reinvocation.of(operation, _PLUGIN)
         denials: list[ApiError] = []

@@ -7,7 +7,7 @@ have no user, meet no policies.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,13 @@ from apimachinery.meta.errors import ApiError, Cause, forbidden
 from apimachinery.meta.field_errors import aggregate
 from apimachinery.meta.selectors import selector_of
 from apimachinery.server.admission.interface import Operation
-from apimachinery.server.admission.policies.matching import MatchConstraints, NamespaceLabels, is_exempt
+from apimachinery.server.admission.objects import check_readable
+from apimachinery.server.admission.policies.matching import (
+    Candidates,
+    MatchConstraints,
+    NamespaceLabels,
+    is_exempt,
+)
 from apimachinery.server.admission.policies.request_values import request_values, shown_namespace
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
@@ -98,9 +104,9 @@ class Policies:
         self._compiled: dict[str, tuple[int, Policy]] = {}
         self._bound: list[tuple[Policy, list[PolicyBinding]]] = []
         self._stale = True
-        # Of each resource, verb and subresource that was asked for: the policies that may be about it.
-        self._candidates: dict[Hashable, list[tuple[Policy, list[PolicyBinding]]]] = {}
-        self._candidates_of = catalog.generation
+        self._candidates: Candidates[tuple[Policy, list[PolicyBinding]]] = Candidates(
+            catalog, lambda bound: bound[0].constraints
+        )
         for prefix in self._prefixes:
             cache.resource(prefix).listen(prefix, self._changed)
 
@@ -111,9 +117,14 @@ class Policies:
         """All bound policies with their bindings, by name."""
         if self._stale:
             self._bound = self._read()
-            self._candidates.clear()
+            self._candidates.replace(self._bound)
             self._stale = False
         return self._bound
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no operation meets a policy."""
+        return not self.in_force() and not self._cache.hides
 
     def _read(self) -> list[tuple[Policy, list[PolicyBinding]]]:
         policies = self._catalog.find(GROUP, "v1", self._plural)
@@ -143,42 +154,25 @@ class Policies:
         return [(policy, by_policy[name]) for name, (_, policy) in sorted(compiled.items())]
 
     def about(self, operation: Operation) -> Iterator[tuple[Policy, PolicyBinding, Served]]:
-        """The policies and bindings that are about an operation."""
+        """The policies and bindings that are about an operation. Raises ApiError 500 where one of them cannot be read:
+        it might forbid the operation."""
         if operation.target.user is None or is_exempt(operation):
             return
-        for policy, bindings in self._may_be_about(operation):
-            served = policy.constraints.match(operation, self.namespaces.of, self._versions(operation))
+        if self._cache.hides:
+            for prefix in self._prefixes:
+                check_readable(self._cache, prefix)
+        self.in_force()
+        versions = self._candidates.versions
+        for policy, bindings in self._candidates.of(operation):
+            served = policy.constraints.match(operation, self.namespaces.of, versions(operation))
             if served is None:
                 continue
             for binding in bindings:
                 if binding.resources is not None:
-                    narrowed = binding.resources.match(
-                        operation, self.namespaces.of, self._versions(operation)
-                    )
+                    narrowed = binding.resources.match(operation, self.namespaces.of, versions(operation))
                     if narrowed is None:
                         continue
                 yield policy, binding, served
-
-    def _may_be_about(self, operation: Operation) -> list[tuple[Policy, list[PolicyBinding]]]:
-        policies = self.in_force()
-        if self._candidates_of != self._catalog.generation:
-            self._candidates.clear()
-            self._candidates_of = self._catalog.generation
-        target = operation.target
-        asked = (operation.verb, target.served.number, target.subresource, bool(target.namespace))
-        found = self._candidates.get(asked)
-        if found is None:
-            versions = [*self._versions(operation)]
-            found = self._candidates[asked] = [
-                (policy, bindings)
-                for policy, bindings in policies
-                if policy.constraints.may_match(operation, versions)
-            ]
-        return found
-
-    def _versions(self, operation: Operation) -> Iterator[Served]:
-        prefix = operation.target.served.prefix
-        return (served for served in self._catalog if served.prefix == prefix)
 
     def params(self, policy: Policy, binding: PolicyBinding, operation: Operation) -> list[Json | None]:
         """The parameters to evaluate a policy with, one after another. Raises PolicyFailure."""
@@ -223,11 +217,15 @@ class Policies:
 
     def _find_params(self, served: Served, namespace: str, reference: Json) -> list[Json]:
         cache = self._cache.resource(served.prefix)
-        if name := reference.get("name"):
-            record = cache.get(served.key(namespace, name))
+        name = reference.get("name")
+        scope = served.key(namespace, name) if name else served.scope(namespace)
+        if hidden := self._cache.unreadable_in(scope):
+            raise PolicyFailure(f"failed to configure binding: {hidden[0]} cannot be read")
+        if name:
+            record = cache.get(scope)
             return [] if record is None else [served.read(record)]
         selector = selector_of(reference.get("selector") or {})
-        objects = (served.read(record) for record in cache.snapshot(served.scope(namespace)).records)
+        objects = (served.read(record) for record in cache.snapshot(scope).records)
         return [obj for obj in objects if selector.matches(obj["metadata"].get("labels") or {})]
 
     def values(

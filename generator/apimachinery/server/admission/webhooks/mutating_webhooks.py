@@ -44,7 +44,7 @@ class MutatingWebhooks(Plugin):
 
     def _ask(self, operation: Operation) -> Asking[None]:
         memory = Reinvocation.of(operation, _PLUGIN)
-        for number, hook in enumerate(self._webhooks.in_force()):
+        for number, hook in self._webhooks.may_be_about(operation):
             call = self._webhooks.call(hook, operation)
             if call is None or not memory.may_call(hook.key):
                 continue

@@ -23,10 +23,9 @@ class ValidatingWebhooks(Plugin):
         """Raises ApiError."""
         if not self._webhooks.is_asked(operation):
             return None
-        hooks = enumerate(self._webhooks.in_force())
         calls = [
             (number, call)
-            for number, hook in hooks
+            for number, hook in self._webhooks.may_be_about(operation)
             if (call := self._webhooks.call(hook, operation)) is not None
         ]
         return self._ask(calls, operation) if calls else None

@@ -28,7 +28,13 @@ from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError, bad_request, forbidden, internal
 from apimachinery.meta.field_errors import aggregate
 from apimachinery.server.admission.interface import Operation
-from apimachinery.server.admission.policies.matching import MatchConstraints, NamespaceLabels, is_exempt
+from apimachinery.server.admission.objects import check_readable
+from apimachinery.server.admission.policies.matching import (
+    Candidates,
+    MatchConstraints,
+    NamespaceLabels,
+    is_exempt,
+)
 from apimachinery.server.admission.policies.policies import GROUP
 from apimachinery.server.admission.policies.request_values import request_values
 from apimachinery.server.admission.webhooks.reviews import (
@@ -96,9 +102,12 @@ class ConfiguredWebhooks:
         self._namespaces = NamespaceLabels(cache)
         self._compiled: dict[str, tuple[int, list[Hook]]] = {}
         self._hooks: list[Hook] = []
+        self._candidates: Candidates[tuple[int, Hook]] = Candidates(
+            catalog, lambda numbered: numbered[1].constraints
+        )
         self._stale = True
-        prefix = f"/{GROUP}/{self._plural}/"
-        cache.resource(prefix).listen(prefix, self._changed)
+        self._prefix = f"/{GROUP}/{self._plural}/"
+        cache.resource(self._prefix).listen(self._prefix, self._changed)
 
     def _changed(self, event: Event) -> None:
         self._stale = True
@@ -106,9 +115,18 @@ class ConfiguredWebhooks:
     def in_force(self) -> list[Hook]:
         """All webhooks, in order."""
         if self._stale:
-            self._stale = False
             self._hooks = self._read()
+            # Without rules a webhook is about nothing.
+            self._candidates.replace(
+                [(number, hook) for number, hook in enumerate(self._hooks) if hook.constraints.has_rules]
+            )
+            self._stale = False
         return self._hooks
+
+    def may_be_about(self, operation: Operation) -> list[tuple[int, Hook]]:
+        """The webhooks that may be about an operation, in order, with their numbers among all."""
+        self.in_force()
+        return self._candidates.of(operation)
 
     def _read(self) -> list[Hook]:
         served = self._catalog.find(GROUP, "v1", self._plural)
@@ -129,15 +147,17 @@ class ConfiguredWebhooks:
         return [hook for name in sorted(compiled) for hook in compiled[name][1]]
 
     def is_asked(self, operation: Operation) -> bool:
-        """Whether any webhook may be about an operation."""
-        return bool(self.in_force()) and operation.target.user is not None and not is_exempt(operation)
+        """Whether any webhook may be about an operation. Raises ApiError 500 where a configuration cannot be read: one
+        of its webhooks might forbid the operation."""
+        if operation.target.user is None or is_exempt(operation):
+            return False
+        if self._cache.hides:
+            check_readable(self._cache, self._prefix)
+        return bool(self.in_force())
 
     def call(self, hook: Hook, operation: Operation) -> WebhookCall | None:
         """Whether a webhook is about an operation as it is now, and at which version. Raises ApiError 403."""
-        if not hook.constraints.has_rules:
-            return None
-        prefix = operation.target.served.prefix
-        versions = (served for served in self._catalog if served.prefix == prefix)
+        versions = self._candidates.versions(operation)
         served = hook.constraints.match(operation, self._namespaces.of, versions)
         if served is None or not self._conditions_hold(hook, served, operation):
             return None
