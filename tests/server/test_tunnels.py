@@ -18,7 +18,8 @@ from apimachinery.http import protocol, tunnel
 from apimachinery.http.governor import Account
 from apimachinery.http.messages import Request
 from apimachinery.http.tunnel import SocketTunnel
-from apimachinery.server.node.streams import LARGEST_MESSAGE, StreamChannels
+from apimachinery.server.node.channels import LARGEST_MESSAGE, StreamChannels
+from apimachinery.server.node.commands import CommandInput
 from kubewright.testing import ApiServer
 
 AGREED = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n"
@@ -288,7 +289,9 @@ def test_what_is_collected_of_stdin_is_counted():
         piped = Piped(client(*[piece] * 10, CloseConnection(code=1000)))
         channels = StreamChannels(piped, HANDSHAKE)
         assert await channels.accept()
-        assert len(await channels.read_all(0)) == 300_000
+        given = CommandInput()
+        await channels.pump(0, given)
+        assert len(given.read()) == 300_000
         assert piped.held == 600_000
 
     asyncio.run(story())

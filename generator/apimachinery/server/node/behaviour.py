@@ -9,6 +9,7 @@ Annotations of a pod win over rules, of which the first that picks it counts. Du
     node.kubewright.dev/exit-code        of containers that end (0, or 1 where they fail)
     node.kubewright.dev/terminate-after  from deletion to gone; never longer than the grace period
     node.kubewright.dev/image-error      "true": the image is never pulled
+    node.kubewright.dev/ready            "false": its readiness probe fails, from now on
     node.kubewright.dev/logs             what its containers said
     node.kubewright.dev/cpu, .../memory  what it uses, as quantities (else a tenth of what it requests)
 """
@@ -16,11 +17,8 @@ Annotations of a pod win over rules, of which the first that picks it counts. Du
 from __future__ import annotations
 
 import fnmatch
-import io
-import posixpath
 import re
-import tarfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, Final
@@ -28,8 +26,10 @@ from typing import Any, Final
 from apimachinery.kinds.amounts import aggregate, parsed
 from apimachinery.meta.json import Json
 from apimachinery.meta.selectors import parse_label_selector
+from apimachinery.server.node.commands import Command, Execute, Pod, Ran
 from apimachinery.server.node.faults import NodeFaults
 from apimachinery.server.node.shapes import NodeShape, shapes
+from apimachinery.server.node.shell import ContainerShell
 
 PREFIX: Final = "node.kubewright.dev/"
 JOB_SECONDS: Final = 0.5
@@ -37,8 +37,6 @@ MOST_IMAGES: Final = 50
 FOREVER: Final = float("inf")
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION: Final = re.compile(r"(\d+(?:\.\d*)?)(ms|s|m|h)")
-
-Pod = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +51,7 @@ class Plan:
     exit_code: int | None = None
     image_error: bool = False
     logs: str = ""
+    ready: bool = True
     cpu: str = ""
     memory: str = ""
 
@@ -76,101 +75,17 @@ class PodRule:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A command to be run in a container (empty: an attach); ``stdin`` is everything that was sent."""
-
-    pod: Pod
-    container: str
-    argv: tuple[str, ...]
-    stdin: bytes = b""
-    tty: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """What a command did."""
-
-    stdout: bytes = b""
-    stderr: bytes = b""
-    exit_code: int = 0
-
-
-Execute = Callable[[Command], Ran]
 Logs = Callable[[Pod, str], str]
 Forward = Callable[[Pod, int, bytes], bytes]
 
 
-class ContainerFiles:
-    """The default of commands: files in memory for each pod, and the few programs that copying needs
-    (``tar``, ``cat``, ``echo``, ``true``, ``false``, ``sh -c`` with one of them)."""
-
-    def __init__(self) -> None:
-        self._files: dict[str, dict[str, bytes]] = {}
-
-    def of(self, pod: Pod) -> dict[str, bytes]:
-        """The files of a pod by absolute path."""
-        return self._files.setdefault(pod["metadata"]["uid"], {})
-
-    def __call__(self, command: Command) -> Ran:
-        """Runs a command."""
-        argv = list(command.argv)
-        if len(argv) == 3 and argv[0] in ("sh", "/bin/sh") and argv[1] == "-c":
-            argv = argv[2].split()
-        files = self.of(command.pod)
-        match argv:
-            case ["echo", *words]:
-                return Ran((" ".join(words) + "\n").encode())
-            case ["true"] | []:
-                return Ran()
-            case ["false"]:
-                return Ran(exit_code=1)
-            case ["cat"]:
-                return Ran(command.stdin)
-            case ["cat", path]:
-                if path not in files:
-                    return Ran(stderr=f"cat: {path}: No such file or directory\n".encode(), exit_code=1)
-                return Ran(files[path])
-            case ["tar", flags, "-", *rest] if "x" in flags:
-                return self._unpack(files, rest, command.stdin)
-            case ["tar", flags, "-", *rest] if "c" in flags:
-                return self._pack(files, rest)
-        said = f'exec: "{argv[0]}": executable file not found in $PATH'
-        return Ran(stderr=said.encode(), exit_code=127)
-
-    def _unpack(self, files: dict[str, bytes], rest: Sequence[str], archive: bytes) -> Ran:
-        folder = rest[1] if len(rest) == 2 and rest[0] == "-C" else "/"
-        try:
-            with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-                for member in tar:
-                    found = tar.extractfile(member) if member.isfile() else None
-                    if found is not None:
-                        files[posixpath.normpath(posixpath.join(folder, member.name))] = found.read()
-        except tarfile.TarError as error:
-            return Ran(stderr=f"tar: {error}\n".encode(), exit_code=2)
-        return Ran()
-
-    def _pack(self, files: dict[str, bytes], rest: Sequence[str]) -> Ran:
-        folder, paths = "/", list(rest)
-        if len(paths) > 1 and paths[0] == "-C":
-            folder, paths = paths[1], paths[2:]
-        out = io.BytesIO()
-        with tarfile.open(fileobj=out, mode="w") as tar:
-            for path in paths:
-                whole = posixpath.normpath(posixpath.join(folder, path))
-                found = {
-                    name: data
-                    for name, data in files.items()
-                    if name == whole or name.startswith(whole + "/")
-                }
-                if not found:
-                    text = f"tar: {path}: Cannot stat: No such file or directory\n"
-                    return Ran(stderr=text.encode(), exit_code=2)
-                for name, data in sorted(found.items()):
-                    info = tarfile.TarInfo(posixpath.relpath(name, folder))
-                    info.size = len(data)
-                    tar.addfile(info, io.BytesIO(data))
-        return Ran(out.getvalue())
+def all_containers(pod: Pod) -> list[Json]:
+    """The containers of a pod, of every sort."""
+    return [
+        each
+        for key in ("containers", "initContainers", "ephemeralContainers")
+        for each in pod["spec"].get(key) or ()
+    ]
 
 
 def _planned_logs(pod: Pod, container: str) -> str:
@@ -195,12 +110,14 @@ class NodeBehaviour:
     faults: NodeFaults = field(default_factory=NodeFaults)
     plan: Plan = field(default_factory=Plan)
     rules: Sequence[PodRule] = ()
-    execute: Execute = field(default_factory=ContainerFiles)
+    execute: Execute = field(default_factory=ContainerShell)
     logs: Logs = _planned_logs
     forward: Forward = _echo
 
     images: list[str] = field(default_factory=list)
     """Those that were pulled, as the nodes show them."""
+    ended: dict[str, int] = field(default_factory=dict)
+    """The exit codes of pods, by uid, whose command ended while somebody was attached."""
 
     @property
     def shapes(self) -> tuple[NodeShape, ...]:
@@ -212,6 +129,17 @@ class NodeBehaviour:
         for name in names:
             if name not in self.images and len(self.images) < MOST_IMAGES:
                 self.images.append(name)
+
+    def attach(self, command: Command) -> Ran:
+        """What a client is attached to: a container's own command, where it is sent something, which then ends."""
+        container = next(each for each in all_containers(command.pod) if each["name"] == command.container)
+        argv = (*(container.get("command") or ()), *(container.get("args") or ()))
+        if not argv or not container.get("stdin"):
+            return Ran(iter(command.input))
+        ran = self.execute(replace(command, argv=argv))
+        self.ended[command.pod["metadata"]["uid"]] = ran.exit_code
+        self.faults.changed()
+        return ran
 
     def usage(self, pod: Pod, metric: str) -> Fraction | None:
         """What a pod uses; see ``used_by``."""
@@ -225,6 +153,10 @@ class NodeBehaviour:
             owners = pod["metadata"].get("ownerReferences") or ()
             if any(owner.get("kind") == "Job" for owner in owners) and plan.succeed_after == FOREVER:
                 plan = replace(plan, succeed_after=JOB_SECONDS)
+        if (code := self.ended.get(pod["metadata"].get("uid", ""))) is not None:
+            if code:
+                return replace(plan, fail_after=0.0, exit_code=code)
+            return replace(plan, succeed_after=0.0, exit_code=0)
         annotations = pod["metadata"].get("annotations") or {}
         changes: dict[str, Any] = {}
         for known in fields(Plan):
@@ -254,7 +186,7 @@ def used_by(pod: Pod, plan: Plan, metric: str) -> Fraction | None:
 def _read(name: str, text: str) -> float | int | bool | str | None:
     if name in ("logs", "cpu", "memory"):
         return text
-    if name == "image_error":
+    if name in ("image_error", "ready"):
         return text == "true"
     if name == "exit_code":
         return int(text) if text.isascii() and text.isdigit() and len(text) < 4 else None

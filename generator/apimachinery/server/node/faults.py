@@ -23,17 +23,17 @@ class NodeFaults:
     def kill(self, node: str) -> None:
         """A node dies: its pods stay as they were last seen, and nobody hears of it again until ``heal``."""
         self._dead.add(node)
-        self._changed()
+        self.changed()
 
     def cut_off(self, zone: str) -> None:
         """No node of a zone is heard of any more."""
         self._cut.add(zone)
-        self._changed()
+        self.changed()
 
     def never_pull(self, image: str) -> None:
         """No image of a pattern (``*``) can be pulled from now on; what runs goes on."""
         self._unpullable.add(image)
-        self._changed()
+        self.changed()
 
     def heal(self, name: str = "") -> None:
         """A node, zone or image is in order again; all of them where none is named."""
@@ -42,7 +42,7 @@ class NodeFaults:
                 held.discard(name)
             else:
                 held.clear()
-        self._changed()
+        self.changed()
 
     def is_reachable(self, shape: NodeShape) -> bool:
         """Whether a node is heard of."""
@@ -56,6 +56,7 @@ class NodeFaults:
         """Calls ``call`` after each change, on the thread that made it."""
         self._listeners.append(call)
 
-    def _changed(self) -> None:
+    def changed(self) -> None:
+        """Has the nodes look at everything again."""
         for listener in tuple(self._listeners):
             listener()

@@ -48,9 +48,9 @@ def stage_at(plan: Plan, seconds: float) -> tuple[Stage, float]:
     ends = min(plan.succeed_after, plan.fail_after)
     if running >= ends:
         return (Stage.FAILED if plan.fail_after <= plan.succeed_after else Stage.SUCCEEDED), FOREVER
-    if running >= plan.ready_after:
+    if running >= plan.ready_after and plan.ready:
         return Stage.READY, ends - running
-    return Stage.RUNNING, min(plan.ready_after, ends) - running
+    return Stage.RUNNING, (min(plan.ready_after, ends) if plan.ready else ends) - running
 
 
 def write_stage(pod: Json, stage: Stage, plan: Plan, ip: str, restarts: int, host: str = "127.0.0.1") -> Json:

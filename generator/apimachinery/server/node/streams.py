@@ -1,57 +1,28 @@
-"""Logs, exec, attach and port-forward of the simulated node, over websockets as a kubelet's.
+"""Logs, exec, attach and port-forward of the simulated node, as a kubelet answers them.
 
-Protocol (k8s.io/apimachinery/pkg/util/remotecommand): binary messages whose first byte is a channel: 0 stdin, 1 stdout,
-2 stderr, 3 the Status of the end, 4 the terminal's size; in ``v5.channel.k8s.io`` 255 followed by a channel closes that
-channel, which is how stdin ends. A ``v4`` client cannot say that, so its stdin ends when it pauses. Of port-forward
-(``v4.channel.k8s.io``) each port has a channel of data and one of errors, which both begin with the port's number.
+``channels`` has the websocket, ``port_forwards`` what comes through it for ports.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import threading
 import time
-from collections.abc import AsyncIterator
-from typing import Any, Final
+from collections.abc import AsyncIterator, Callable
+from typing import TypeVar
 
-import wsproto
-from wsproto.connection import ConnectionState
-from wsproto.events import (
-    AcceptConnection,
-    BytesMessage,
-    CloseConnection,
-    Ping,
-    RejectConnection,
-    TextMessage,
-)
-from wsproto.events import (
-    Request as Handshake,
-)
-from wsproto.frame_protocol import CloseReason
-from wsproto.utilities import ProtocolError
-
-from apimachinery.http.messages import (
-    Request,
-    Response,
-    StreamResponse,
-    Tunnel,
-    UpgradeResponse,
-)
+from apimachinery.http.messages import Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.asked import Route
 from apimachinery.meta.errors import ApiError, bad_request
-from apimachinery.server.node.behaviour import Command, NodeBehaviour, Ran
+from apimachinery.server.node.behaviour import NodeBehaviour
+from apimachinery.server.node.channels import ERROR, PROTOCOLS, STDERR, STDIN, STDOUT, StreamChannels
+from apimachinery.server.node.commands import Command, CommandInput
+from apimachinery.server.node.port_forwards import TUNNELLED, forward_channels, forward_tunnelled
 from apimachinery.wire.json import encode
 
-STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
-PROTOCOLS: Final = ("v5.channel.k8s.io", "v4.channel.k8s.io")
-PAUSE_SECONDS: Final = 0.3
-"""How long a v4 client is silent where its stdin is taken to be at its end."""
-LARGEST_STDIN: Final = 64 << 20
-LARGEST_MESSAGE: Final = 1 << 20
-"""Clients send pieces of 32 KiB."""
-READ_BYTES: Final = 8 << 10
-"""What is read at once: it may be messages of a byte each."""
-PIECE: Final = 1 << 15
+ResultT = TypeVar("ResultT")
 
 
 class NodeStreams:
@@ -75,12 +46,12 @@ class NodeStreams:
                 "Upgrade request required: the simulated node speaks websockets (v5.channel.k8s.io)"
             )
         if route.subresource == "portforward":
-            ports = [
-                int(text) for text in request.query.get("ports", []) if text.isascii() and text.isdigit()
-            ]
-            if not ports:
+            offered = request.headers.get("sec-websocket-protocol", "")
+            if not _ports(request) and TUNNELLED not in offered:
                 raise bad_request('query parameter "ports" is required')
-            return UpgradeResponse(lambda tunnel: self._forward(StreamChannels(tunnel, request), pod, ports))
+            return UpgradeResponse(
+                lambda tunnel: self._forward(StreamChannels(tunnel, request), request, pod)
+            )
         container = container_of(pod, request.first("container"))
         argv = tuple(request.query.get("command", [])) if route.subresource == "exec" else ()
         if route.subresource == "exec" and not argv:
@@ -113,136 +84,77 @@ class NodeStreams:
     ) -> None:
         if not await channels.accept():
             return
-        stdin = b""
-        if request.first("stdin") in ("true", "1"):
-            stdin = await channels.read_all(STDIN)
-        command = Command(pod, container, argv, stdin, request.first("tty") in ("true", "1"))
-        if argv:
-            ran = await asyncio.to_thread(self._behaviour.execute, command)
-        else:
-            text = await asyncio.to_thread(self._behaviour.logs, pod, container)
-            ran = Ran(text.encode() + stdin)
-        await channels.send(STDOUT, ran.stdout)
-        await channels.send(STDERR, ran.stderr)
-        await channels.send(ERROR, encode(_status(ran.exit_code)))
+        given = CommandInput()
+        sends = request.first("stdin") in ("true", "1")
+        pump = asyncio.create_task(channels.pump(STDIN, given)) if sends else None
+        if pump is None:
+            given.end()
+        command = Command(pod, container, argv, given, request.first("tty") in ("true", "1"))
+        try:
+            await self._run(channels, command)
+        finally:
+            given.end()
+            if pump is not None:
+                pump.cancel()
+                await asyncio.gather(pump, return_exceptions=True)
         await channels.close()
 
-    async def _forward(self, channels: StreamChannels, pod: Json, ports: list[int]) -> None:
-        if not await channels.accept():
+    async def _run(self, channels: StreamChannels, command: Command) -> None:
+        """Runs a command and sends what it says, piece by piece where it comes so."""
+        run = self._behaviour.execute
+        if not command.argv:
+            text = await asyncio.to_thread(self._behaviour.logs, command.pod, command.container)
+            await channels.send(STDOUT, text.encode())
+            run = self._behaviour.attach
+        ran = await _on_a_thread(lambda: run(command))
+        if isinstance(ran.stdout, bytes):
+            await channels.send(STDOUT, ran.stdout)
+        else:
+            pieces = ran.stdout
+            while (piece := await _on_a_thread(lambda: next(pieces, None))) is not None:
+                await channels.send(STDOUT, piece)
+        await channels.send(STDERR, ran.stderr)
+        await channels.send(ERROR, encode(_status(ran.exit_code)))
+
+    async def _forward(self, channels: StreamChannels, request: Request, pod: Json) -> None:
+        if not await channels.accept((*PROTOCOLS, TUNNELLED)):
             return
-        for at, port in enumerate(ports):
-            for channel in (2 * at, 2 * at + 1):
-                await channels.send(channel, port.to_bytes(2, "little"))
-        while (found := await channels.receive()) is not None:
-            channel, data = found
-            if channel % 2 == 0 and channel // 2 < len(ports) and data:
-                answer = await asyncio.to_thread(self._behaviour.forward, pod, ports[channel // 2], data)
-                await channels.send(channel, answer)
+        if channels.protocol == TUNNELLED:
+            await forward_tunnelled(self._behaviour, channels, pod)
+            await channels.close()
+        else:
+            await forward_channels(self._behaviour, channels, pod, _ports(request))
 
 
-class StreamChannels:
-    """A websocket of channels, the server's side."""
+def _ports(request: Request) -> list[int]:
+    texts = [text for given in request.query.get("ports", []) for text in given.split(",")]
+    return [int(text) for text in texts if text.isascii() and text.isdigit()]
 
-    def __init__(self, tunnel: Tunnel, request: Request) -> None:
-        self._tunnel = tunnel
-        self._request = request
-        self._socket = wsproto.WSConnection(wsproto.ConnectionType.SERVER)
-        self._waiting: list[tuple[int, bytes]] = []
-        self._part = bytearray()
-        self._ended = False
-        self.protocol = ""
 
-    async def accept(self) -> bool:
-        """Answers the handshake; whether there is a websocket now."""
-        headers = [
-            (name.encode("latin-1"), value.encode("latin-1")) for name, value in self._request.headers.items()
-        ]
+async def _on_a_thread(function: Callable[[], ResultT]) -> ResultT:
+    """Runs what may wait for a client for ever, on a thread of its own: those of others stay free."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[ResultT] = loop.create_future()
+
+    def settle(result: ResultT | None, fault: Exception | None) -> None:
+        if done.done():
+            return
+        if fault is not None:
+            done.set_exception(fault)
+        else:
+            done.set_result(result)  # type: ignore[arg-type]
+
+    def run() -> None:
+        result, fault = None, None
         try:
-            self._socket.initiate_upgrade_connection(headers, self._request.path)
-            offered = next((e.subprotocols for e in self._socket.events() if isinstance(e, Handshake)), [])
-        except ProtocolError:
-            self._tunnel.write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
-            return False
-        chosen = next((name for name in PROTOCOLS if name in offered), None)
-        if offered and chosen is None:
-            self._tunnel.write(self._socket.send(RejectConnection(status_code=403)))
-            return False
-        self.protocol = chosen or ""
-        self._tunnel.write(self._socket.send(AcceptConnection(subprotocol=chosen)))
-        return True
+            result = function()
+        except Exception as error:
+            fault = error
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, result, fault)
 
-    async def send(self, channel: int, data: bytes) -> None:
-        """Sends bytes on a channel, in pieces; nothing to a client that has gone."""
-        for low in range(0, len(data), PIECE):
-            message = bytes([channel]) + data[low : low + PIECE]
-            try:
-                framed = self._socket.send(BytesMessage(message))
-            except ProtocolError:  # it closed while the command ran
-                self._ended = True
-                return
-            self._tunnel.write(framed)
-            await self._tunnel.drain()
-
-    async def receive(self, seconds: float | None = None) -> tuple[int, bytes] | None:
-        """The next message: channel and bytes; None at the end. Raises TimeoutError."""
-        while not self._waiting and not self._ended:
-            async with asyncio.timeout(seconds):
-                data = await self._tunnel.read(READ_BYTES)
-            try:
-                self._socket.receive_data(data or None)
-                for event in self._socket.events():
-                    self._take(event)
-            except ProtocolError:
-                self._ended = True
-            # Answers to pings wait for a client that does not read.
-            await self._tunnel.drain()
-        return self._waiting.pop(0) if self._waiting else None
-
-    async def read_all(self, channel: int) -> bytes:
-        """All of a channel, to its end."""
-        found = bytearray()
-        while len(found) < LARGEST_STDIN:
-            try:
-                message = await self.receive(
-                    None if self.protocol == PROTOCOLS[0] or not found else PAUSE_SECONDS
-                )
-            except TimeoutError:
-                break
-            if message is None or message == (CLOSE, bytes([channel])):
-                break
-            if message[0] == channel:
-                self._tunnel.hold(2 * len(message[1]))  # as it is collected, and as the command gets it
-                found += message[1]
-        return bytes(found)
-
-    async def close(self) -> None:
-        """Ends the websocket in order: both sides say so."""
-        if not self._ended and self._socket.state is ConnectionState.OPEN:
-            self._tunnel.write(self._socket.send(CloseConnection(code=1000)))
-            try:
-                while await self.receive(1.0) is not None:
-                    pass
-            except TimeoutError:
-                return
-
-    def _take(self, event: Any) -> None:
-        match event:
-            case BytesMessage() | TextMessage():
-                self._part += event.data.encode() if isinstance(event.data, str) else event.data
-                if len(self._part) > LARGEST_MESSAGE:
-                    self._tunnel.write(self._socket.send(CloseConnection(code=CloseReason.MESSAGE_TOO_BIG)))
-                    self._ended = True
-                    self._part.clear()
-                elif event.message_finished:
-                    if self._part:
-                        self._waiting.append((self._part[0], bytes(self._part[1:])))
-                    self._part.clear()
-            case Ping():
-                self._tunnel.write(self._socket.send(event.response()))
-            case CloseConnection():
-                if not self._ended and self._socket.state is ConnectionState.REMOTE_CLOSING:
-                    self._tunnel.write(self._socket.send(event.response()))
-                self._ended = True
+    threading.Thread(target=run, name="kubewright-command", daemon=True).start()
+    return await done
 
 
 def container_of(pod: Json, asked: str) -> str:

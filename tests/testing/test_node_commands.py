@@ -1,0 +1,221 @@
+"""Commands in simulated containers: a small shell, streams of stdin, attaching, and port-forwards of every kind."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import struct
+import subprocess
+import threading
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from apimachinery.server.node.commands import Command, CommandInput
+from apimachinery.server.node.shell import ContainerShell
+from apimachinery.server.node.spdy import DICTIONARY, Came, OpenedStream, SpdyFault, SpdyServer
+from kubernetes_api.client import Client
+from kubewright.testing import ApiServer
+
+PODS = "/api/v1/namespaces/default/pods"
+POD: dict[str, Any] = {
+    "metadata": {"name": "p", "uid": "u", "labels": {"app": "web"}},
+    "spec": {
+        "containers": [
+            {
+                "name": "c",
+                "env": [
+                    {"name": "COLOR", "value": "blue"},
+                    {"name": "APP", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['app']"}}},
+                ],
+            }
+        ]
+    },
+}
+
+
+def ran(shell: ContainerShell, *argv: str, stdin: bytes = b"") -> tuple[bytes, bytes, int]:
+    given = CommandInput()
+    given.feed(stdin)
+    given.end()
+    found = shell(Command(POD, "c", argv, given))
+    stdout = found.stdout if isinstance(found.stdout, bytes) else b"".join(found.stdout)
+    return stdout, found.stderr, found.exit_code
+
+
+@pytest.mark.parametrize(
+    ("line", "out", "code"),
+    [
+        ("echo a; echo b", "a\nb\n", 0),
+        ("echo $COLOR ${APP} $NONE.", "blue web .\n", 0),
+        ("false && echo no || echo yes", "yes\n", 0),
+        ("echo one > /f; echo two >> /f; cat /f", "one\ntwo\n", 0),
+        ("echo 'a  b' | cat", "a  b\n", 0),
+        ("cat < /f", "", 1),
+        ("exit 42; echo no", "", 42),
+        ("mkdir -p /d && touch /d/x /d/y && ls /d && rm -r /d && ls /d", "x\ny\n", 1),
+        ("[ -f /f ] || echo none", "none\n", 0),
+        ("test a = a && echo same", "same\n", 0),
+        ("hostname; printenv COLOR; printenv NOT", "p\nblue\n", 1),
+        ("nothing here", "", 127),
+        ("echo -n x", "x", 0),
+        ("sleep 0; sleep x", "", 1),
+        ("echo 'open", "", 2),
+        ("sleep 1 &", "", 2),
+    ],
+)
+def test_lines(line: str, out: str, code: int) -> None:
+    found, _, status = ran(ContainerShell(), "sh", "-c", line)
+    assert (found.decode(), status) == (out, code)
+
+
+def test_a_shell_reads_its_lines() -> None:
+    assert (
+        ran(ContainerShell(), "/bin/sh", stdin=b"echo hi\necho $COLOR\nexit\necho no\n")[0] == b"hi\nblue\n"
+    )
+
+
+def client_stream(kind: str, number: int, pack: Any, port: int = 80) -> bytes:
+    headers = {"streamtype": kind, "port": str(port), "requestid": "0"}
+    plain = struct.pack(">I", len(headers))
+    for word in (word for pair in headers.items() for word in pair):
+        plain += struct.pack(">I", len(word)) + word.encode()
+    body = struct.pack(">IIBB", number, 0, 0, 0) + pack.compress(plain) + pack.flush(zlib.Z_SYNC_FLUSH)
+    return bytes(struct.pack(">II", 0x80030001, len(body)) + body)
+
+
+def test_spdy_frames_arrive_in_any_pieces() -> None:
+    assert zlib.adler32(DICTIONARY) == 0xE3C6A7C2, "the dictionary of SPDY 3"
+    pack = zlib.compressobj(zdict=DICTIONARY)
+    sent = client_stream("error", 1, pack) + client_stream("data", 3, pack)
+    sent += struct.pack(">II", 3, 4) + b"ping" + struct.pack(">II", 3, 1 << 24)
+    sent += struct.pack(">III", 0x80030006, 4, 7)
+    for size in (1, 5, len(sent)):
+        server, events = SpdyServer(), []
+        for low in range(0, len(sent), size):
+            events += list(server.receive(sent[low : low + size]))
+        opened = [event for event in events if isinstance(event, OpenedStream)]
+        assert [event.headers["streamtype"] for event in opened] == ["error", "data"]
+        assert [event for event in events if isinstance(event, Came)] == [
+            Came(3, b"ping"),
+            Came(3, b"", True),
+        ]
+        assert server.outgoing.endswith(struct.pack(">III", 0x80030006, 4, 7)), "a ping is answered"
+
+
+NO_SPDY = (
+    struct.pack(">II", 3, 2 << 20),
+    struct.pack(">II", 0x80030001, 12) + b"x" * 12,
+    struct.pack(">II", 0x80030001, 2) + b"xx",
+)
+
+
+@pytest.mark.parametrize("sent", NO_SPDY)
+def test_what_is_no_spdy(sent: bytes) -> None:
+    with pytest.raises(SpdyFault):
+        list(SpdyServer().receive(sent))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ApiServer]:
+    with ApiServer(node=True) as running:
+        for name, fields in (("p", {}), ("reads", {"command": ["cat"], "stdin": True, "stdinOnce": True})):
+            container = {"name": "c", "image": "i", **fields}
+            body = {"metadata": {"name": name}, "spec": {"containers": [container], "restartPolicy": "Never"}}
+            running.request("POST", PODS, body)
+        running.settle()
+        yield running
+
+
+def test_what_does_not_read_its_stdin_does_not_wait_for_its_end(server: ApiServer) -> None:
+    with server.client() as client:
+        assert isinstance(client, Client)
+        with client.core_v1.pods.start_exec("p", ["echo", "hi"], stdin=True) as process:
+            assert process.wait().stdout == b"hi\n"
+        with client.core_v1.pods.start_exec("p", ["cat"], stdin=True) as process:
+            process.write(b"one")
+            assert process.read() == (1, b"one"), "before the end of what is sent"
+            process.end_stdin()
+            assert process.wait().exit_code == 0
+
+
+def test_what_is_attached_to_ends_with_what_it_is_sent(server: ApiServer) -> None:
+    with server.client() as client:
+        assert isinstance(client, Client)
+        with client.core_v1.pods.attach("reads", stdin=True) as process:
+            process.write(b"words")
+            process.end_stdin()
+            assert process.wait().stdout == b"words"
+    server.settle()
+    status = server.request("GET", f"{PODS}/reads")["status"]
+    assert status["phase"] == "Succeeded"
+
+
+kubectl = shutil.which("kubectl")
+
+
+def run(server: ApiServer, *words: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    assert kubectl is not None
+    command = [kubectl, f"--kubeconfig={server.kubeconfig}", *words]
+    return subprocess.run(command, input=given, capture_output=True, timeout=60, check=False)
+
+
+@pytest.mark.skipif(kubectl is None, reason="kubectl is not here")
+def test_kubectl_runs_and_execs(server: ApiServer) -> None:
+    done = run(server, "exec", "-i", "p", "--", "sh", "-c", "cat; exit 3", given=b"hello")
+    assert (done.stdout, done.returncode) == (b"hello", 3)
+    done = run(
+        server,
+        "run",
+        "once",
+        "--rm",
+        "-i",
+        "--restart=Never",
+        "--image=i",
+        "--command",
+        "--",
+        "cat",
+        given=b"hello",
+    )
+    assert b"hello" in done.stdout, done.stderr
+    assert done.returncode == 0
+    done = run(server, "get", "pods", "once")
+    assert b"not found" in done.stderr
+
+
+@pytest.mark.skipif(kubectl is None, reason="kubectl is not here")
+def test_kubectl_forwards_ports(server: ApiServer) -> None:
+    assert kubectl is not None
+    command = [kubectl, f"--kubeconfig={server.kubeconfig}", "port-forward", "p", ":8080"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        watchdog = threading.Timer(60, process.kill)
+        watchdog.start()
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            port = int(line.split("127.0.0.1:")[1].split()[0])
+            for text in (b"ping", b"pong" * 20_000):
+                with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+                    connection.sendall(text)
+                    found = b""
+                    while len(found) < len(text):
+                        found += connection.recv(65536)
+                    assert found == text
+        finally:
+            watchdog.cancel()
+            process.kill()
+
+
+def test_a_probe_that_fails(server: ApiServer) -> None:
+    def ready() -> str:
+        conditions = server.request("GET", f"{PODS}/p")["status"]["conditions"]
+        return str(next(each["status"] for each in conditions if each["type"] == "Ready"))
+
+    assert ready() == "True"
+    for value, expected in (("false", "False"), ("true", "True")):
+        notes = {"metadata": {"annotations": {"node.kubewright.dev/ready": value}}}
+        server.request("PATCH", f"{PODS}/p", notes, "application/merge-patch+json")
+        server.settle()
+        assert ready() == expected
