@@ -153,7 +153,7 @@ COMMANDS: Final[dict[str, SubCommand]] = {
         "kubewright.tools.owners",
         "an object with the field manager of each line in the margin",
         "Serve",
-        "client",
+        "check",
     ),
     "storage": SubCommand(
         "kubewright.tools.storage", "check, back up and restore the database of serve", "Serve", "server"

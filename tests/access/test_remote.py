@@ -286,6 +286,7 @@ async def asked(endpoint):
 
 def options(*arguments):
     parser = argparse.ArgumentParser()
+    serve_access.add_everyday(parser)
     serve_access.add_arguments(parser)
     parser.add_argument("--tls", default="")
     return parser.parse_args([*map(str, arguments), "--anonymous-admin"])

@@ -196,6 +196,7 @@ def test_a_token_of_another_key_is_refused():
 
 def options(*arguments):
     parser = argparse.ArgumentParser()
+    serve_access.add_everyday(parser)
     serve_access.add_arguments(parser)
     return parser.parse_args([*map(str, arguments)])
 

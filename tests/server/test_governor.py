@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import socket
 import sys
 import time
-import weakref
 
 import pytest
 from hypothesis import given
@@ -211,71 +209,78 @@ def test_a_body_in_chunks_of_a_byte_lets_others_be_read(serve) -> None:
     assert float(worst.split()[1]) < 0.2  # 0.6 without turns, of CPU time
 
 
-def test_what_work_has_made_is_frozen_and_its_garbage_goes_in_time(monkeypatch):
-    class Knot:
-        def __init__(self) -> None:
-            self.itself = self
+class Garbage:
+    """Python's collector, as far as it is asked; that of this process is everybody's."""
 
+    def __init__(self) -> None:
+        self.on = True
+        self.young = 0
+        self.frozen = 0
+        self.done: list[str] = []
+
+    def isenabled(self) -> bool:
+        return self.on
+
+    def enable(self) -> None:
+        self.on = True
+
+    def disable(self) -> None:
+        self.on = False
+
+    def get_freeze_count(self) -> int:
+        return self.frozen
+
+    def freeze(self) -> None:
+        self.frozen, self.young = self.frozen + self.young, 0
+        self.done.append("freeze")
+
+    def unfreeze(self) -> None:
+        self.young, self.frozen = self.frozen, 0
+
+    def collect(self, generation: int = 2) -> None:
+        self.done.append(f"collect {generation}")
+
+
+@pytest.fixture
+def garbage(monkeypatch: pytest.MonkeyPatch) -> Garbage:
+    made = Garbage()
+    monkeypatch.setattr(workers, "gc", made)
+    return made
+
+
+def test_what_work_has_made_is_frozen_and_its_garbage_goes_in_time(
+    garbage: Garbage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     collector = workers._Collector()
-    gc.collect()
-    gc.freeze()
-    collector.enter()
-    made = [[number] for number in range(40_000)]
-    knot = weakref.ref(Knot())
-    collector.leave(workers.LONG_SECONDS)
-    looked_at = {id(each) for each in gc.get_objects()}
-    assert not any(id(each) in looked_at for each in made)
-    assert knot() is not None
+
+    def work(makes: int, seconds: float) -> None:
+        collector.enter()
+        assert not garbage.on
+        garbage.young += makes
+        collector.leave(seconds)
+        assert garbage.on
+
     monkeypatch.setattr(workers, "IDLE_SECONDS", 0.0)
     monkeypatch.setattr(workers, "TIDY_SECONDS", 0.0)
+    work(40_000, workers.LONG_SECONDS)
+    assert (garbage.frozen, garbage.done) == (40_000, ["freeze"])
     collector.tidy()  # too little has come together
-    assert knot() is not None
-    collector.enter()
-    collector.leave(workers.LONG_SECONDS)
-    monkeypatch.setattr(workers, "GROWN_OBJECTS", -gc.get_freeze_count())
+    assert garbage.done == ["freeze"]
+    work(2 * workers.GROWN_OBJECTS, workers.LONG_SECONDS)
     collector.enter()
     collector.tidy()  # not while work runs
-    assert knot() is not None
     collector.leave(0.0)
     collector.asked = True
     collector.tidy()  # nor while somebody asks for something
-    assert knot() is not None
+    assert garbage.done == ["freeze", "freeze", "collect 0"]
     collector.asked = True
     monkeypatch.setattr(workers, "MOST_FREEZES", 1)
     collector.tidy()  # unless there is too much
-    assert knot() is None
-    monkeypatch.undo()
-    assert gc.isenabled()
+    assert garbage.done[3:] == ["collect 2", "freeze"]
 
 
-def test_young_objects_are_looked_at_after_short_work_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    done: list[str] = []
-
-    class Garbage:
-        """Python's collector, as far as it is asked; others of this process have their own."""
-
-        on = True
-
-        def isenabled(self) -> bool:
-            return self.on
-
-        def enable(self) -> None:
-            self.on = True
-
-        def disable(self) -> None:
-            self.on = False
-
-        def get_freeze_count(self) -> int:
-            return 0
-
-        def freeze(self) -> None:
-            done.append("freeze")
-
-        def collect(self, generation: int) -> None:
-            done.append(f"collect {generation}")
-
-    garbage = Garbage()
-    monkeypatch.setattr(workers, "gc", garbage)
+def test_young_objects_are_looked_at_after_short_work_alone(garbage: Garbage) -> None:
+    done = garbage.done
     collector = workers._Collector()
     collector.enter()
     collector.enter()

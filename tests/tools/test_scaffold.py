@@ -493,10 +493,10 @@ def test_a_hand_written_conversion_takes_the_place_of_the_generated_one(group: P
     said = run_python(
         group / "generated",
         "from kubewright.tools.migrate.conversions import converter_of\n"
-        "from apimachinery.server.catalog.from_packages import Package, convert\n"
+        "from apimachinery.server.catalog.from_packages import ServedPackage, convert\n"
         f"old = {{'apiVersion': '{GROUP}/v1alpha1', 'kind': 'Widget', 'spec': {{'mode': 'Active'}}}}\n"
         f"print(converter_of('shop_api').convert(old, '{GROUP}/v1beta1')['spec'],"
-        f" convert(Package('shop_api'), 'Widget', '{GROUP}/v1alpha1', '{GROUP}/v1beta1', old)['spec'])",
+        f" convert(ServedPackage('shop_api'), 'Widget', '{GROUP}/v1alpha1', '{GROUP}/v1beta1', old)['spec'])",
     )
     assert said == "{} {}\n"
 

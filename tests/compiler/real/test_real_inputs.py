@@ -62,7 +62,7 @@ def definitions_in(source: Source) -> int:
     if isinstance(source, KubernetesSource):
         from kubewright.source.kubernetes_validate import definitions_file
 
-        path = definitions_file(source.release, prose=True)
+        path = definitions_file(source.release, with_prose=True)
         assert path is not None
         return len(json.loads(path.read_bytes())["$defs"])
     if source.path.is_file():
