@@ -7,6 +7,7 @@
  */
 
 import { Refusal, cluster, stream, withQuery, type Json } from "./api";
+import { seenAgain, whileSeen } from "./visible";
 
 const TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 const PAGE = 500;
@@ -60,15 +61,18 @@ export class Follower {
   private async run(): Promise<void> {
     let pause = FIRST_PAUSE;
     while (!this.stopping.signal.aborted) {
+      await seenAgain(this.stopping.signal);
+      const watching = whileSeen(this.stopping.signal);
       try {
         if (!this.version) await this.list();
         this.say("live");
-        for await (const event of this.watch()) {
+        for await (const event of this.watch(watching.signal)) {
           pause = FIRST_PAUSE;
           if (!this.take(event)) break;
         }
       } catch (fault) {
         if (this.stopping.signal.aborted) return;
+        if (watching.signal.aborted) continue;
         this.problem = fault;
         if (fault instanceof Refusal && fault.code === 410) {
           this.version = "";
@@ -79,6 +83,8 @@ export class Follower {
         if (isFinal) return;
         await this.sleep(pause);
         pause = Math.min(pause * 2, LONGEST_PAUSE);
+      } finally {
+        watching.release();
       }
     }
   }
@@ -110,14 +116,14 @@ export class Follower {
     this.soon();
   }
 
-  private watch(): AsyncGenerator<Json> {
+  private watch(signal: AbortSignal): AsyncGenerator<Json> {
     const path = withQuery(this.path, {
       ...this.query,
       watch: "true",
       allowWatchBookmarks: "true",
       resourceVersion: this.version,
     });
-    return stream(path, TABLE, this.stopping.signal);
+    return stream(path, TABLE, signal);
   }
 
   /** Takes an event; false where the list has to be read again. */

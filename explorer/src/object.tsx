@@ -11,6 +11,7 @@ import { Cel } from "./play";
 import { groupPart, link, type Route } from "./route";
 import { remember } from "./seen";
 import { ObjectTime } from "./time";
+import { seenAgain, whileSeen } from "./visible";
 
 const TABS: [string, string][] = [
   ["owners", "Owners"],
@@ -71,6 +72,8 @@ async function keep(
   const path = pathOf(kind, namespace, name);
   let pause = 500;
   while (!signal.aborted) {
+    await seenAgain(signal);
+    const watching = whileSeen(signal);
     try {
       const { value } = await cluster(path, { signal, quiet: pause > 500 });
       fail(undefined);
@@ -78,7 +81,7 @@ async function keep(
       remember(path, "SEEN", value.metadata ?? {}, value);
       if (!kind.verbs.includes("watch")) return;
       const query = { watch: "true", fieldSelector: `metadata.name=${name}`, resourceVersion: value.metadata?.resourceVersion };
-      for await (const event of stream(withQuery(pathOf(kind, namespace), query), "application/json", signal)) {
+      for await (const event of stream(withQuery(pathOf(kind, namespace), query), "application/json", watching.signal)) {
         if (event.type === "ERROR") break;
         pause = 500;
         remember(path, event.type, event.object.metadata ?? {}, event.object);
@@ -92,10 +95,13 @@ async function keep(
       }
     } catch (caught) {
       if (signal.aborted) return;
+      if (watching.signal.aborted) continue;
       fail(caught);
       if (caught instanceof Refusal && caught.code !== 410 && caught.code < 500 && caught.code !== 429) return;
       await new Promise((resolve) => setTimeout(resolve, pause));
       pause = Math.min(pause * 2, 15_000);
+    } finally {
+      watching.release();
     }
   }
 }

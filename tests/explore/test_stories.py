@@ -353,6 +353,27 @@ def test_lost_connections_and_410_heal(scripted: tuple[ScriptedCluster, Explorer
     assert cluster.lists == 2
 
 
+def test_a_tab_that_nobody_sees_lets_go_of_its_watch(scripted: tuple[ScriptedCluster, Explorer]) -> None:
+    cluster, explorer = scripted
+    cluster.rows = [cluster.row("a")]
+    page = explorer.open()
+    page.clock.install()
+    explorer.show(page, "/kind/core/configmaps")
+    page.get_by_test_id("health").get_by_text("live").wait_for()
+    hide = """hidden => {
+        Object.defineProperty(document, "hidden", {value: hidden, configurable: true});
+        document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    page.evaluate(hide, True)
+    page.clock.fast_forward(10_000)
+    with page.expect_response(lambda response: "watch=true" in response.url):
+        page.evaluate(hide, False)
+    cluster.send("ADDED", cluster.row("b"))
+    page.get_by_role("link", name="b", exact=True).wait_for()
+    assert len(cluster.watched_from) == 2 and len(set(cluster.watched_from)) == 1
+    assert cluster.lists == 1
+
+
 MARKUP = '"><img src=x onerror="window.ran=1"><script>window.ran=1</script>\x1b[31m\u202e'
 
 
