@@ -11,7 +11,7 @@ JOBS ?= 2
 .DEFAULT_GOAL := help
 .PHONY: plain type-tests explained node projects cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables workloads help setup generate verify test test-real test-faults test-partitions peers test-kill golden lint type bench bench-growth bench-server soak-cel wheel release clean differential
 
-.PHONY: constraints repositories
+.PHONY: constraints repositories pages
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -136,6 +136,9 @@ schemas: $(SETUP) ## specs/kubernetes/releases.jsonl.xz from the kubernetes-vali
 docs: $(SETUP) ## the documentation as a site, in build/site; links are checked
 	@$(BIN)/python -c 'import material' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	PYTHONPATH=generator:generated $(BIN)/python -m mkdocs build --quiet --strict
+
+pages: docs ## the site in headless chromium: layout, links, anchors, contrast
+	$(BIN)/python -m tests.site.pages build/site
 
 pictures: $(SETUP) ## the pictures of pages and terminals in docs/pictures; needs chromium
 	@$(BIN)/python -c 'import rich' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'

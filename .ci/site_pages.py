@@ -9,11 +9,16 @@ from __future__ import annotations
 import argparse
 import inspect
 import re
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import yaml
 from mkdocs.structure.files import File, Files
+
+sys.path.insert(0, str(Path(__file__).parent))
+import diagrams
 
 PAGES = {
     "Testing": [
@@ -108,6 +113,7 @@ def on_files(files: Files, config: Any) -> Files:
     """Adds the pages that are made."""
     pages = {
         "reference/cli.md": command_line(),
+        **{f"reference/commands/{name}.md": command_page(name) for name in commands()},
         "reference/lint.md": rules_of_lint(),
         "reference/configuration.md": configuration(),
         "reference/python.md": python_pages(),
@@ -121,6 +127,7 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Makes links of documents that are named in passing (``docs/rules.md``)."""
     depth = page.file.src_uri.count("/")
+    markdown = re.sub(r"^```mermaid\n(.*?)^```$", lambda m: diagrams.draw(m[1]), markdown, flags=re.DOTALL | re.MULTILINE)
 
     def link(found: re.Match[str]) -> str:
         return f"[{found[1]}]({'../' * depth}{found[1]})" if files.get_file_from_path(found[1]) else found[0]
@@ -131,64 +138,119 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     )
 
 
-def command_line() -> str:
-    """Every command with its options and examples."""
-    from kubewright.cli import COMMANDS, parser_of
+def commands() -> list[str]:
+    """The names of all commands."""
+    from kubewright.cli import COMMANDS
 
-    lines = ["# Command line", "", "Made from the program. `kubewright --version` and `kubewright --help` come first.", ""]
+    return [*COMMANDS]
+
+
+def command_line() -> str:
+    """Every command with what it is for; each has a page."""
+    from kubewright.cli import COMMANDS
+
+    lines = ["# Command line", "", "Made from the program. `kubewright COMMAND --help` prints the same.", ""]
     group = ""
     for name, command in COMMANDS.items():
         if command.group != group:
             group = command.group
-            lines += [f"## {group}", ""]
-        lines += [f"### kubewright {name}", "", command.summary[:1].upper() + command.summary[1:] + ".", ""]
-        if command.extra:
-            lines += [f"Needs `pip install 'kubewright[{command.extra}]'`.", ""]
-        parser = parser_of(name)
-        lines += _options(parser, "")
-        lines += ["```sh", *(each.strip() for each in (parser.epilog or "").splitlines()[1:] if each.strip()), "```", ""]
+            lines += ["", f"## {group}", "", "| command | |", "|---|---|"]
+        lines.append(f"| [kubewright {name}](commands/{name}.md) | {_cell(command.summary)} |")
+    return "\n".join([*lines, ""])
+
+
+def command_page(name: str) -> str:
+    """One command: its usage, examples, and options by group."""
+    from kubewright.cli import COMMANDS, parser_of
+
+    command, parser = COMMANDS[name], parser_of(name)
+    lines = [f"# kubewright {name}", "", command.summary[:1].upper() + command.summary[1:] + ".", ""]
+    if command.extra:
+        lines += [f"Needs `pip install 'kubewright[{command.extra}]'`.", ""]
+    examples = [each.strip() for each in (parser.epilog or "").splitlines()[1:] if each.strip()]
+    lines += ["```console", *(f"$ {each}" for each in examples), "```", ""]
+    lines += _options(parser, 2)
     return "\n".join(lines)
 
 
-def _options(parser: argparse.ArgumentParser, below: str) -> list[str]:
-    rows = []
+def _options(parser: argparse.ArgumentParser, level: int) -> list[str]:
+    lines = ["```text", parser.format_usage().strip(), "```", ""]
     inner: list[str] = []
-    formatter = parser._get_formatter()
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for name, each in action.choices.items():
-                inner += [f"**{name}**", "", *_options(each, name)]
+    for group in parser._action_groups:
+        rows = []
+        for action in group._group_actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for name, each in action.choices.items():
+                    inner += [f"{'#' * level} {name}", "", *_options(each, level + 1)]
+            elif "--help" not in action.option_strings and action.help != argparse.SUPPRESS:
+                rows.append(_option(parser, action))
+        if not rows:
             continue
-        if "--help" in action.option_strings or action.help == argparse.SUPPRESS:
-            continue
-        what = ", ".join(f"`{each}`" for each in action.option_strings) or f"`{action.metavar or action.dest}`"
-        value = ""
-        if action.choices:
-            value = ", ".join(f"`{each}`" for each in action.choices)
-        elif action.option_strings and action.nargs != 0:
-            value = f"`{action.metavar or action.dest.upper()}`"
-        text = formatter._expand_help(action) if action.help not in (None, argparse.SUPPRESS) else ""
-        rows.append(f"| {what} | {value} | {_cell(text)} |")
-    table = ["| option | value | |", "|---|---|---|", *rows, ""] if rows else []
-    return [*table, *inner]
+        own = group in (parser._positionals, parser._optionals)
+        title = "Arguments" if group is parser._positionals else "Options" if own else str(group.title)
+        lines += [f"{'#' * level} {title}", ""]
+        if group.description:
+            lines += [f"{group.description[:1].upper()}{group.description[1:]}.", ""]
+        lines += ["| option | value | |", "|---|---|---|", *rows, ""]
+    return [*lines, *inner]
+
+
+def _option(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
+    what = ", ".join(f"`{each}`" for each in action.option_strings) or f"`{action.metavar or action.dest}`"
+    value = ""
+    if action.choices:
+        value = ", ".join(f"`{each}`" for each in action.choices)
+    elif action.option_strings and action.nargs != 0:
+        # A bar would part the cells: the choices are listed.
+        value = ", ".join(f"`{each}`" for each in str(action.metavar or action.dest.upper()).split("|"))
+    text = parser._get_formatter()._expand_help(action) if action.help else ""
+    return f"| {what} | {value} | {_cell(text)} |"
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+    return " ".join(text.split()).replace("|", "&#124;").replace("<", "&lt;").replace("*", "\\*")
+
+
+def lint_examples() -> dict[str, list[tuple[str, list[str]]]]:
+    """Rule → fragments of CRDs that the tests keep, each with what the rule finds in it."""
+    cases = yaml.safe_load(Path(__file__).parents[1].joinpath("tests/tools/lint_cases.yaml").read_text())
+    found: dict[str, list[tuple[str, list[str]]]] = {}
+    for case in cases:
+        fragment = {key: case[key] for key in ("patch", "spec", "status") if key in case}
+        if "patch" in fragment:
+            fragment |= fragment.pop("patch")
+        if isinstance(case.get("rule"), str) and fragment:
+            text = yaml.safe_dump(fragment, sort_keys=False, default_flow_style=None, width=90)
+            found.setdefault(case["rule"], []).append((text, [str(each) for each in case.get("finds") or ()]))
+    return found
+
+
+def _example_lines(examples: list[tuple[str, list[str]]]) -> list[str]:
+    lines: list[str] = []
+    bad = next((each for each in examples if each[1]), None)
+    good = next((each for each in examples if not each[1]), None)
+    if bad is not None:
+        lines += ["Bad:", "", "```yaml", bad[0].rstrip(), "```", ""]
+        lines += ["```text", *bad[1], "```", ""]
+    if good is not None:
+        lines += ["Good:", "", "```yaml", good[0].rstrip(), "```", ""]
+    return lines
 
 
 def rules_of_lint() -> str:
     """Every rule with its reason, source and remedy."""
     from kubewright.tools.lint.run import load_rules
 
+    examples = lint_examples()
     lines = ["# Rules of lint", "", "Made from the program; `kubewright lint --explain CODE` says the same.", ""]
     for rule in load_rules().values():
         check = rule.of_place or rule.of_kind or rule.of_api
         profiles = ", ".join(sorted(rule.profiles))
-        lines += [f"## {rule.code} {rule.name}", "", f"*{rule.severity.value}; profiles: {profiles}*", ""]
+        lines += [f"## {rule.code} {rule.name} {{#{rule.code.lower()}}}", "", f"*{rule.severity.value}; profiles: {profiles}*", ""]
         lines += [_prose((check.__doc__ or "").strip()), ""]
         for title, text in (("Why", rule.rationale), ("Do", rule.hint), ("Source", rule.source)):
             lines += [f"{title}: {_prose(text)}", ""]
+        lines += _example_lines(examples.get(rule.code, []))
     return "\n".join(lines)
 
 

@@ -64,7 +64,7 @@ spec:
         type: object
         properties:
           spec:
-            description: spec is what is wanted.
+            description: spec is the desired state of the Cache.
             type: object
             properties:
               podIp: {type: string, description: podIp is where it is., maxLength: 40}

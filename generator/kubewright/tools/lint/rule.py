@@ -108,7 +108,7 @@ def _add(rule: LintRule) -> None:
 
 
 def nothing(api: Api) -> Iterator[tuple[Resource, str]]:
-    """Every comment that passes over a rule passes over a finding."""
+    """Every suppression comment suppresses a finding."""
     yield from ()
 
 

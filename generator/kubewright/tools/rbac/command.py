@@ -161,6 +161,6 @@ def _record(options: argparse.Namespace) -> int:
     if not manifests:
         users = sorted({deed.user for deed in deeds})
         known = f"; there are {', '.join(users[:10])}" if users else ""
-        raise ValueError(f"--user {options.user}: no deed of this user in {options.audit}{known}")
+        raise ValueError(f"--user {options.user}: {options.audit} has no requests of this user{known}")
     print("---\n".join(yaml.encode(manifest).decode() for manifest in manifests), end="")
     return OK
