@@ -25,6 +25,7 @@ from apimachinery.storage.etcd.keys import Keys
 from apimachinery.storage.etcd.options import EtcdOptions
 from apimachinery.storage.etcd.past import Past
 from apimachinery.storage.etcd.present import Present
+from apimachinery.storage.etcd.separating import separate_custom
 from apimachinery.storage.etcd.values import EtcdValues, log_unread
 from apimachinery.storage.etcd.writes import EtcdWrites
 from apimachinery.storage.interface import (
@@ -50,6 +51,7 @@ class EtcdStorage:
     def __init__(self, options: EtcdOptions, values: EtcdValues) -> None:
         self._writable = not options.read_only
         self._connection = EtcdConnection(options)
+        self._values = values
         self._keys = Keys(options.prefix)
         self._members = Members(self._connection)
         self._freshness = Freshness(self._connection, self._keys, self._members, self._writable)
@@ -73,6 +75,8 @@ class EtcdStorage:
         try:
             await storage._load()
             await storage._members.look()
+            if storage.writable and await storage._separate_custom():
+                await storage._load()
         except BaseException:
             await storage.close()
             raise
@@ -236,6 +240,10 @@ class EtcdStorage:
         if events:
             self._subscribers.publish(events)
         self._freshness.advance(revision)
+
+    async def _separate_custom(self) -> int:
+        known = [*self._present.all_keys(), *self._present.named]
+        return await separate_custom(self._connection, self._keys, self._values, known)
 
     async def _load(self) -> dict[str, Record]:
         """Reads the present state, and publishes nothing; the records of before."""

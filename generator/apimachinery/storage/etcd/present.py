@@ -43,6 +43,10 @@ class Present:
         """The record of a key."""
         return self._records.get(key)
 
+    def all_keys(self) -> list[str]:
+        """The keys of all records."""
+        return list(self._records)
+
     def page(self, prefix: str, revision: int, after: str, limit: int) -> RecordPage:
         """The records whose keys start with ``prefix`` and are greater than ``after``, ``limit`` at most where it is
         not 0; ``revision`` is theirs."""

@@ -40,8 +40,15 @@ class EtcdValues:
 
     def stored(self, key: str, place: bytes, value: Value) -> bytes:
         """What is stored of a value."""
-        plain = without_revision(value)
+        return self.sealed(key, place, without_revision(value))
+
+    def sealed(self, key: str, place: bytes, plain: bytes) -> bytes:
+        """What is stored of plain bytes."""
         return plain if self._sealing is None else self._sealing.seal(key, place, plain)
+
+    def plain(self, key: str, place: bytes, stored: bytes) -> bytes:
+        """The bytes of a stored value, decrypted. Raises StorageError."""
+        return opened(self._sealing, key, place, stored)
 
     def is_stale(self, key: str, stored: bytes) -> bool:
         """Whether a value would be encrypted otherwise if it were stored now."""
@@ -49,7 +56,7 @@ class EtcdValues:
 
     def served(self, key: str, place: bytes, stored: bytes, revision: int) -> bytes:
         """The JSON of a stored value at its revision. Raises StorageError, which says what the value is."""
-        stored = opened(self._sealing, key, place, stored)
+        stored = self.plain(key, place, stored)
         try:
             if self._foreign is not None:
                 stored = self._foreign(key, stored)
