@@ -3,7 +3,8 @@
     python tests/bench/growth.py [WORD …] [--largest N]
 
 Prints microseconds of CPU at each number and the exponent of the growth between the first and the last one: 0 where the
-number does not matter, 1 where the cost grows with it. The API runs in this process, on memory storage.
+number does not matter, 1 where the cost grows with it. The API runs in this process, on memory storage. The last line
+is about a SQLite database that is opened: the memory and the CPU that one of its objects takes.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ import asyncio
 import gc
 import json
 import math
+import tempfile
 import time
+import tracemalloc
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 from apimachinery.access.control import OPEN_TO_LOOPBACK
@@ -24,6 +28,7 @@ from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.process import Backend, ServerOptions
 from apimachinery.storage.interface import REVISION_MARK, Value
 from apimachinery.storage.memory import MemoryStorage
+from apimachinery.storage.sqlite import SqliteStorage
 from apimachinery.storage.watch_cache import WatchCache
 
 HEADERS = {"host": "x", "user-agent": "bench/1", "content-type": "application/json"}
@@ -36,6 +41,8 @@ Step = Callable[[int], Awaitable[object]]
 
 class World:
     """An API on memory storage."""
+
+    storage: MemoryStorage | SqliteStorage
 
     async def open(self) -> World:
         self.storage = MemoryStorage()
@@ -58,12 +65,16 @@ class World:
 
     async def fill(self, count: int) -> None:
         """Stores ConfigMaps below the API, where that is quick."""
-        for number in range(count):
-            name = f"cm-{number:07}"
-            metadata = {"name": name, "namespace": "default", "uid": name, "resourceVersion": REVISION_MARK}
-            obj = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata, "data": {"k": "v" * 300}}
-            value = Value.cut(json.dumps(obj, separators=(",", ":")).encode())
-            await self.storage.create(f"/core/configmaps/default/{name}", value)
+        for low in range(0, count, 1_000):
+            numbers = range(low, min(low + 1_000, count))
+            await asyncio.gather(*(self.store(f"cm-{number:07}") for number in numbers))
+
+    async def store(self, name: str) -> None:
+        """Stores a ConfigMap."""
+        metadata = {"name": name, "namespace": "default", "uid": name, "resourceVersion": REVISION_MARK}
+        obj = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata, "data": {"k": "v" * 300}}
+        value = Value.cut(json.dumps(obj, separators=(",", ":")).encode())
+        await self.storage.create(f"/core/configmaps/default/{name}", value)
 
 
 def config_map(name: str, value: str = "v") -> dict[str, Any]:
@@ -174,6 +185,35 @@ LINES: dict[str, tuple[Callable[[World, int], Awaitable[Step]], tuple[int, ...]]
 }
 
 
+OPENED = "memory of one of N objects of a database, and opening it"
+
+
+async def opened(count: int) -> str:
+    """What an object takes that is in memory after a start."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "bench.db")
+        world = World()
+        world.storage = await SqliteStorage.open(path)
+        await world.fill(count)
+        await world.storage.close()
+        began = time.process_time()
+        storage = await SqliteStorage.open(path)
+        await WatchCache.open(storage)
+        took = time.process_time() - began
+        await storage.close()
+        tracemalloc.start()
+        storage = await SqliteStorage.open(path)
+        cache = await WatchCache.open(storage)
+        held, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        stored = sum(
+            len(each.value)
+            for each in cache.resource("/core/configmaps/").snapshot("/core/configmaps/").records
+        )
+        await storage.close()
+    return f"{count:,}: {held / count:,.0f} B for {stored / count:,.0f}, {took / count * 1e6:.1f} us"
+
+
 async def measured(prepare: Callable[[World, int], Awaitable[Step]], count: int) -> float:
     """Microseconds of CPU of one step: the least of three runs."""
     world = await World().open()
@@ -208,6 +248,9 @@ def main() -> None:
         exponent = math.log(costs[-1] / costs[0]) / math.log(chosen[-1] / chosen[0])
         shown = "  ".join(f"{count:,}: {cost:,.0f}" for count, cost in zip(chosen, costs, strict=True))
         print(f"{line:52} {shown} us; exponent {exponent:.2f}", flush=True)
+    if not options.words or any(word in OPENED for word in options.words):
+        sizes = [count for count in (10_000, 100_000, 1_000_000) if count <= options.largest]
+        print(f"{OPENED:52} {'  '.join(asyncio.run(opened(count)) for count in sizes)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import tempfile
 import uuid
 from pathlib import Path
@@ -166,3 +167,14 @@ def test_a_small_window_answers_as_a_large_one(story):
         asyncio.run(play(MemoryStorage(), story))
     finally:
         watch_cache.WINDOW_EVENTS = kept
+
+
+def test_the_garbage_collector_passes_over_records() -> None:
+    """There may be millions."""
+    record = Record("/core/pods/a/b", 7, 5, b"{}")
+    record.memo = {"shown": b"{}"}
+    assert not gc.is_tracked(record)
+    assert record == Record("/core/pods/a/b", 7, 5, b"{}", foreign=True)
+    assert record != Record("/core/pods/a/b", 8, 5, b"{}")
+    with pytest.raises(TypeError):
+        hash(record)

@@ -35,8 +35,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
+
+import msgspec
 
 REVISION_MARK = f"revision-{secrets.token_hex(16)}"
 """Stands for the revision in an object that is encoded for ``Value.cut``; no client can know it."""
@@ -68,9 +70,10 @@ class Value:
 _MARK = REVISION_MARK.encode()
 
 
-@dataclass(slots=True)
-class Record:
+class Record(msgspec.Struct, gc=False, eq=False):
     """A key's state since ``revision``: its bytes, and the revision at which the key came to be.
+
+    There may be millions: the garbage collector does not look at them, so ``memo`` must not refer to its record.
 
     Nobody changes a record. ``memo`` is room for what readers derive from ``value`` and want to keep with it.
     ``stale``: it is stored under another key than it would be now, or plain, so a write that changes nothing is made.
@@ -81,9 +84,17 @@ class Record:
     revision: int
     created: int
     value: bytes
-    memo: dict[Hashable, Any] | None = field(default=None, compare=False, repr=False)
-    stale: bool = field(default=False, compare=False, repr=False)
-    foreign: bool = field(default=False, compare=False, repr=False)
+    memo: dict[Hashable, Any] | None = None
+    stale: bool = False
+    foreign: bool = False
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Record):
+            return NotImplemented
+        mine = (self.key, self.revision, self.created, self.value)
+        return mine == (other.key, other.revision, other.created, other.value)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(slots=True)

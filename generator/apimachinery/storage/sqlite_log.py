@@ -170,7 +170,10 @@ class Log:
     def _record(self, key: str, revision: int, created: int, stored: bytes) -> Record:
         value = opened(self._sealing, key, bound_place(key).encode(), stored)
         stale = self._sealing is not None and self._sealing.is_stale(key, stored)
-        return Record(key, revision, created, value, stale=stale, foreign=True)
+        # One number, not two that are equal, where the key came to be with this revision.
+        return Record(
+            key, revision, revision if created == revision else created, value, stale=stale, foreign=True
+        )
 
     def _stored(self, record: Record) -> bytes:
         if self._sealing is None:
