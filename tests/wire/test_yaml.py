@@ -3,10 +3,12 @@
 import json
 
 import pytest
-from hypothesis import given
+import yaml as pyyaml
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apimachinery.wire import yaml
+from apimachinery.wire.block_yaml import read_block
 from apimachinery.wire.json import DecodeFault
 from apimachinery.wire.yaml import decode, encode
 
@@ -163,3 +165,66 @@ def test_json_says_the_same_whichever_reader_takes_it(
 def test_deep_json_is_refused_as_deep_yaml() -> None:
     with pytest.raises(DecodeFault, match="exceeded max depth"):
         decode(b'{"a":' * 600 + b"1" + b"}" * 600)
+
+
+def by_events(data: bytes) -> object:
+    return yaml._documents(data, None, 1)[0]
+
+
+WORDS = st.sampled_from(
+    ["a", "b", "key", "on", "null", "~", "1", "-1", "010", "1e3", ".5", "x y", "a:b", "http://x/y", "a: b", "a #b",
+     "#c", "-", "- a", "? a", "[]", "{}", "[1]", "{a: 1}", '"q"', '"q\\n"', "'s'", "'it''s'", '"a: b"', "|", ">-", "&x",
+     "*x", "!!str 1", "---", "...", "a:", ":", "<<", "=", "%", "@x", "`", ",", "a,b", "!", "x ", "x#y", "é", "\t", ""]
+)  # fmt: skip
+LINES = st.builds(
+    lambda indent, dashes, key, value: f"{' ' * indent}{'- ' * dashes}{key}{': ' if key else ''}{value}",
+    st.integers(0, 4), st.sampled_from([0, 0, 0, 1, 1, 2]), WORDS | st.sampled_from(["", "a", "b", "c"]), WORDS,
+)  # fmt: skip
+
+
+@settings(max_examples=600)
+@given(st.lists(LINES, min_size=1, max_size=6).map("\n".join))
+def test_plain_lines_say_what_they_say_by_events(text: str) -> None:
+    plain = read_block(text.encode(), yaml.resolve, yaml._WORDS)
+    if plain is not None:
+        assert repr(plain) == repr(by_events(text.encode()))
+
+
+@given(st.dictionaries(KEYS, JSON_VALUES, max_size=4), st.booleans())
+def test_dumped_blocks_say_what_they_say_by_events(value: object, flow: bool) -> None:
+    data = pyyaml.safe_dump(value, default_flow_style=None if flow else False).encode()
+    plain = read_block(data, yaml.resolve, yaml._WORDS)
+    if plain is not None:
+        assert repr(plain) == repr(by_events(data))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: 1\nb:\n  c: x\n  d:\n  - 1\n  - e: 2\n    f: []\n  g: {}\n",
+        "# first\n\na:\n- b: 'x'\n  c:\n\n  # of d\n  d: \"y\"\n- - 1\n  - 2\n-   f: 3\n    g: h i\n",
+        "metadata:\n  labels:\n    app.kubernetes.io/name: web\n    'quoted key': http://x:80/y\nstatus:\n",
+        "  a: 1\n  b: on\n",
+    ],
+)
+def test_plain_documents_are_read_by_lines(text: str) -> None:
+    plain = read_block(text.encode(), yaml.resolve, yaml._WORDS)
+    assert plain is not None
+    assert repr(plain) == repr(by_events(text.encode()))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a: 1\na: 2\n", "a:\n  b\n", "a: b\n  c\n", "a: 1\n  b: 2\n", "a: 1\n- b\n", "- 1\n", "a: 1\n---\nb: 2\n",
+     "on: 1\n", "a: b: c\n", "a: [1]\n", "a: |\n  b\n", "a: 1 # c\n", "a: \u00e9\n", "a:\t1\n",
+     "-\n", "x\n", "  a: 1\n b: 2\n"],
+)  # fmt: skip
+def test_what_is_not_plain_is_left_to_events(text: str) -> None:
+    assert read_block(text.encode(), yaml.resolve, yaml._WORDS) is None
+
+
+def test_long_lines_and_deep_blocks_take_linear_time() -> None:
+    for text in ("a: " + "x " * 200_000 + "#", "a: " + "-" * 200_000, "- " * 100_000 + "a: 1", '"' * 200_000):
+        assert read_block(text.encode(), yaml.resolve, yaml._WORDS) is None
+    deep = "".join(f"{' ' * depth}a:\n" for depth in range(2_000))
+    assert read_block(deep.encode(), yaml.resolve, yaml._WORDS) is None

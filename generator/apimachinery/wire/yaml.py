@@ -20,6 +20,7 @@ import yaml
 
 from apimachinery.meta.printing import shortest
 from apimachinery.wire import json
+from apimachinery.wire.block_yaml import read_block
 from apimachinery.wire.json import DecodeFault
 from apimachinery.wire.strict import has_duplicate_fields
 
@@ -49,8 +50,11 @@ def decode(data: bytes, duplicates: list[str] | None = None) -> Any:
     ``duplicates`` takes a text for each key that occurs twice in a mapping (the later one counts). Raises
     DecodeFault.
     """
-    if data.startswith(b"{") and (value := _read_as_json(data)) is not None:
-        return value
+    if data.startswith(b"{"):
+        if (value := _read_as_json(data)) is not None:
+            return value
+    elif (mapping := read_block(data, resolve, _WORDS)) is not None:
+        return mapping
     return _documents(data, duplicates, 1)[0]
 
 

@@ -62,6 +62,8 @@ class CheckOptions:
 
     strict: bool = False
     ignore_missing_schemas: bool = False
+    lists_subjects: bool = False
+    """Whether objects without findings are wanted too: to know where each begins, its text is read once more."""
 
 
 @dataclass(slots=True)
@@ -71,7 +73,7 @@ class Judgement:
     findings: list[Diagnostic] = field(default_factory=list)
     objects: int = 0
     subjects: list[tuple[Location, NamedObject]] = field(default_factory=list)
-    """Each object that was judged, and its place."""
+    """Each object that was judged, and its place, where they are wanted."""
     missing: set[tuple[str, str]] = field(default_factory=set)
     misspelt: list[Misspelling] = field(default_factory=list)
 
@@ -94,6 +96,11 @@ def judge(chunk: Chunk, kinds: Kinds, options: CheckOptions) -> Judgement:
         judging.document(value, "", {})
     found.findings.sort(key=lambda f: (f.location.line, f.location.column))
     return found
+
+
+def is_clean(judged: Judgement) -> bool:
+    """Whether there is nothing to say of a document but how many objects it held."""
+    return not (judged.findings or judged.subjects or judged.missing or judged.misspelt)
 
 
 def _copied(value: Any) -> Any:
@@ -191,7 +198,8 @@ class _Judge:
             self.add("V040", Severity.NOTE, said, "", below)
             return
         self.found.objects += 1
-        self.found.subjects.append((self.places.at("", below), self.subject))
+        if self.options.lists_subjects:
+            self.found.subjects.append((self.places.at("", below), self.subject))
         try:
             known = self.kinds.find(api_version, kind)
         except UnusableSchema as unusable:
@@ -214,7 +222,8 @@ class _Judge:
         """Judges a kustomization or a component."""
         self.found.objects += 1
         self.subject = NamedObject(str(value.get("kind", "Kustomization")))
-        self.found.subjects.append((self.places.at(""), self.subject))
+        if self.options.lists_subjects:
+            self.found.subjects.append((self.places.at(""), self.subject))
         for path, message, hint in kustomization.faults(value, file):
             self.add(kustomization.REFUSED, Severity.ERROR, message, path, "", hint)
 

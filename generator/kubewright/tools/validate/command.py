@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
         return _misused("the input has no documents; --allow-empty accepts that")
     unreadable = diagnostics.has_errors
     progress = reporting.progress(len(chunks), quiet=options.quiet)
-    how = CheckOptions(options.strict, options.ignore_missing_schemas)
+    how = CheckOptions(options.strict, options.ignore_missing_schemas, options.format == "junit")
     judged = judge_all(
         chunks,
         kinds,

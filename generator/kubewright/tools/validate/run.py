@@ -7,8 +7,9 @@ import os
 import re
 import signal
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
-from kubewright.tools.validate.check import CheckOptions, Judgement, judge
+from kubewright.tools.validate.check import CheckOptions, Judgement, is_clean, judge
 from kubewright.tools.validate.inputs import Chunk
 from kubewright.tools.validate.kinds import Kinds
 
@@ -18,7 +19,8 @@ WORTH_A_PROCESS = 256 * 1024
 
 Progress = Callable[[int], None]
 
-_state: tuple[Kinds, CheckOptions] | None = None
+_state: tuple[Sequence[Chunk], Kinds, CheckOptions] | None = None
+"""What a worker has from its parent by being forked: nothing of it is sent."""
 
 
 def judge_all(
@@ -80,12 +82,12 @@ def _judge(
                 progress(len(found))
         return found
     global _state
-    _state = (kinds, options)
+    _state = (chunks, kinds, options)
     try:
         with multiprocessing.get_context("fork").Pool(workers, _end_when_told) as pool:
             found = []
             for batch in pool.imap(_judge_batch, _batches(chunks)):
-                found += batch
+                found += [Judgement(objects=each) if isinstance(each, int) else each for each in batch]
                 if progress is not None:
                     progress(len(found))
             return found
@@ -98,19 +100,21 @@ def _end_when_told() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def _batches(chunks: Sequence[Chunk]) -> list[list[Chunk]]:
-    batches: list[list[Chunk]] = []
+def _batches(chunks: Sequence[Chunk]) -> list[range]:
+    """The numbers of consecutive documents that are judged together."""
+    starts: list[int] = []
     size = BATCH_BYTES
-    for chunk in chunks:
+    for number, chunk in enumerate(chunks):
         if size >= BATCH_BYTES:
-            batches.append([])
+            starts.append(number)
             size = 0
-        batches[-1].append(chunk)
         size += len(chunk.content)
-    return batches
+    return [range(low, high) for low, high in pairwise([*starts, len(chunks)])]
 
 
-def _judge_batch(batch: list[Chunk]) -> list[Judgement]:
+def _judge_batch(batch: range) -> list[Judgement | int]:
+    """The judgements of some documents; of those that nothing is to be said of, the number of their objects."""
     assert _state is not None
-    kinds, options = _state
-    return [judge(chunk, kinds, options) for chunk in batch]
+    chunks, kinds, options = _state
+    judged = [judge(chunks[number], kinds, options) for number in batch]
+    return [each.objects if is_clean(each) else each for each in judged]
