@@ -16,16 +16,19 @@ Options that several commands have are spelled alike in all of them: ``--kuberne
 
 from __future__ import annotations
 
-import argparse
 import io
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
 from apimachinery.meta.version import VERSION
-from kubewright.tools.arguments.parsing import Parser, nearest
+
+if TYPE_CHECKING:  # ``--version`` is asked by every script, and needs no parser
+    import argparse
+
+    from kubewright.tools.arguments.parsing import Parser
 
 
 class SubCommand(NamedTuple):
@@ -222,8 +225,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     called = next((word for word in given if not word.startswith("-")), "")
     try:
+        if given == ["--version"]:
+            print(f"kubewright {VERSION}")
+            return OK
         parser = make_parser(called)
         if called and called not in COMMANDS:
+            from kubewright.tools.arguments.parsing import nearest
+
             parser.error(f"there is no command {called!r}{nearest(called, COMMANDS)}")
         if called:
             _refuse_renamed(called, given, parser)
@@ -271,7 +279,11 @@ def _report_bug() -> int:
 
 
 def make_parser(called: str) -> argparse.ArgumentParser:
-    """The parser of the sub-command that is called; of the others only the names are known."""
+    """The parser of the command line, with that of the sub-command that is called."""
+    from argparse import SUPPRESS
+
+    from kubewright.tools.arguments.parsing import Parser
+
     parser = Parser(
         prog="kubewright",
         usage="kubewright COMMAND [options]",
@@ -280,18 +292,17 @@ def make_parser(called: str) -> argparse.ArgumentParser:
         epilog="`kubewright COMMAND --help` has the options of a command, with examples.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {VERSION}")
-    commands = parser.add_subparsers(
-        dest="command", metavar="COMMAND", help=argparse.SUPPRESS, prog="kubewright"
-    )
-    for name, command in COMMANDS.items():
-        own = commands.add_parser(name, description=command.summary[:1].upper() + command.summary[1:] + ".")
-        if name == called:
-            _fill(own, name)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", help=SUPPRESS, prog="kubewright")
+    if (command := COMMANDS.get(called)) is not None:
+        summary = command.summary[:1].upper() + command.summary[1:] + "."
+        _fill(commands.add_parser(called, description=summary), called)
     return parser
 
 
 def parser_of(name: str) -> Parser:
     """The parser of one sub-command alone."""
+    from kubewright.tools.arguments.parsing import Parser
+
     own = Parser(prog=f"kubewright {name}")
     _fill(own, name)
     return own
@@ -341,6 +352,8 @@ def _with_settings(called: str, given: list[str]) -> list[str]:
 
 def _refuse_unknown(parser: argparse.ArgumentParser, called: str, unknown: Sequence[str]) -> NoReturn:
     """Refuses words that no option takes, with the option that they are nearest to."""
+    from kubewright.tools.arguments.parsing import nearest
+
     option = next((word for word in unknown if word.startswith("-")), "")
     if not option:
         parser.error(f"{called}: unexpected: {' '.join(unknown)}")

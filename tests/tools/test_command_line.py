@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -234,3 +235,36 @@ def test_what_cannot_be_read_is_said_in_the_form_asked_for(tmp_path: Path) -> No
         code, out, _ = kubewright(*words, "--format", "json", stdin="apiVersion: v1\nkind: Pod\n")
         found = json.loads(out)["findings"]
         assert code in (1, 2) and {f["code"] for f in found} & {"K001", "K003", "K011"}, out
+
+
+@pytest.mark.parametrize(
+    ("argument", "spared"),
+    [("--version", {"argparse", "difflib", "shutil"}), ("--help", {"difflib", "shutil"})],
+)
+def test_what_scripts_ask_imports_little(argument: str, spared: set[str]) -> None:
+    code = (
+        "import sys; from kubewright.cli import main\n"
+        f"try: main([{argument!r}])\nexcept SystemExit: pass\n"
+        f"print('imported:', *sorted({spared!r} & set(sys.modules)))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ran.stdout.startswith(("kubewright ", "usage: kubewright COMMAND"))
+    assert ran.stdout.rstrip().endswith("imported:")
+
+
+def test_help_is_as_wide_as_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    def no_terminal(file: int) -> os.terminal_size:
+        raise OSError
+
+    monkeypatch.setattr(os, "get_terminal_size", no_terminal)
+    widest = []
+    for columns in ("60", "120", "x", "0"):
+        monkeypatch.setenv("COLUMNS", columns)
+        with pytest.raises(SystemExit):
+            cli.main(["validate", "--help"])
+        text = capsys.readouterr().out.partition("examples:")[0]
+        widest.append(max(map(len, text.splitlines())))
+    assert widest[0] < widest[2] < widest[1] <= 118
+    assert widest[2] == widest[3] <= 78

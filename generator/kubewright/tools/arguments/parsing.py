@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from typing import Any, Final, NoReturn
 
 ALL: Final = "all"
 """What ``--help=all`` asks for: the options of every group."""
 _MISUSED: Final = 2
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Help as wide as the terminal. argparse's own way to ask that imports what packs archives."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
+def _columns() -> int:
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given):
+        return int(given)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80 if sys.__stdout__ else 80
+    except (OSError, ValueError):  # no terminal, or closed
+        return 80
 
 
 class Parser(argparse.ArgumentParser):
@@ -22,7 +39,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("allow_abbrev", False)
-        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        options.setdefault("formatter_class", _Formatter)
         super().__init__(**options, add_help=False)
         self._help = self.add_argument("-h", "--help", action=_Help, help="show this help")
 
@@ -75,6 +92,8 @@ class Parser(argparse.ArgumentParser):
 
 def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str:
     """A hint at the name that was meant, empty where none is near."""
+    from difflib import get_close_matches  # not above: every start would pay for it
+
     near = get_close_matches(word, sorted(known), 1, likeness)
     return f"; did you mean {near[0]}?" if near else ""
 
