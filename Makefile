@@ -88,6 +88,10 @@ bench: $(SETUP) ## measure; prints ratios, asserts nothing
 bench-growth: $(SETUP) ## how costs grow with what is stored, watched and defined: exponents; BENCH="--largest 1000000"
 	$(RUN) -m tests.bench.growth $(BENCH)
 
+.PHONY: bench-instructions
+bench-instructions: $(SETUP) ## instructions of a request in the API, at most 3 % above the kept file; needs valgrind; BENCH="--keep"
+	$(RUN) -m tests.bench.instructions $(BENCH)
+
 projects: $(SETUP) ## what is made of real projects, a line each; CLONES=folder of git clones, PROJECTS="--only istio"
 	$(RUN) -m tests.bench.projects $(CLONES) $(PROJECTS)
 
@@ -100,7 +104,7 @@ soak-access: $(SETUP) ## random decisions of two servers compared; SERVERS="URL 
 bench-server: $(SETUP) ## the server under load, plain and over TLS; needs wrk
 	$(RUN) tests/bench/server_load.py $(BENCH)
 	$(RUN) tests/bench/server_load.py --tls $(BENCH)
-	$(RUN) tests/bench/handler_costs.py
+	$(RUN) -m tests.bench.handler_costs
 
 differential: $(SETUP) ## random conversations with REFERENCE=kubeconfig and with this server, compared; SEED= REQUESTS= ARGS=
 	@test -n "$(REFERENCE)" || { echo "REFERENCE=kubeconfig of a kube-apiserver is needed (docs/differential.md)"; exit 2; }
