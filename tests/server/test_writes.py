@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from copy import deepcopy
 from typing import Any
+from uuid import RFC_4122, UUID
 
 import pytest
 from hypothesis import given
@@ -26,6 +27,7 @@ from apimachinery.server.write import driver as at_work
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.driver import Driver
 from apimachinery.server.write.effects import Begin, Create, Current, Delete, Effect, Steps, Update
+from apimachinery.server.write.identity import new_uid
 from apimachinery.server.write.pipeline import Pipeline
 from apimachinery.storage.interface import (
     VALUE_BYTES,
@@ -496,3 +498,12 @@ def test_an_object_that_became_large_is_worked_on_elsewhere() -> None:
 
     asyncio.run(play())
     assert threads == ["kubewright-work", "loop"]
+
+
+def test_uids_are_random_ones_of_rfc_9562() -> None:
+    made = {new_uid() for _ in range(200)}
+    assert len(made) == 200
+    for text in made:
+        uid = UUID(text)
+        assert (str(uid), uid.version, uid.variant) == (text, 4, RFC_4122)
+    assert {text[19] for text in made} == {*"89ab"}

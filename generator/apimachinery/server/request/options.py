@@ -119,13 +119,15 @@ def boolean(query: Query, name: str) -> bool | None:
 
 
 def _agent(request: Request) -> str:
-    name = request.headers.get("user-agent", "").partition("/")[0]
-    return "".join(char for char in name[:MANAGER_BYTES] if char.isprintable())
+    name = request.headers.get("user-agent", "").partition("/")[0][:MANAGER_BYTES]
+    return name if name.isprintable() else "".join(filter(str.isprintable, name))
 
 
 def _manager_faults(manager: str) -> list[FieldError]:
     if len(manager.encode()) > MANAGER_BYTES:
         return [too_long("fieldManager", MANAGER_BYTES)]
+    if manager.isprintable():
+        return []
     for place, char in enumerate(manager):
         if not char.isprintable():
             where = len(manager[:place].encode())
