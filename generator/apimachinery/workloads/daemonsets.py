@@ -151,9 +151,8 @@ class _Look:
         """The pod for a node: it is bound there by its affinity."""
         pod = pod_of(self.owner, self.owner["spec"]["template"])
         spec = pod["spec"]
-        generation = (self.owner["metadata"].get("annotations") or {}).get(
-            "deprecated.daemonset.template.generation", "1"
-        )
+        notes = self.owner["metadata"].get("annotations") or {}
+        generation = notes.get(GENERATION_NOTE, "1")
         pod["metadata"]["labels"] = {
             **labels_of(pod),
             revisions.HASH: self.digest,

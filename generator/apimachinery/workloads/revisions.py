@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from copy import deepcopy
+from typing import Any
 
 from apimachinery.meta.json import Json
 
@@ -26,7 +27,7 @@ async def newest(cluster: ClusterView, owner: Json, present: list[Json], label: 
     """The revision of an owner's template, made where there is none; ``label`` is where its hash goes. One that was
     left and taken again becomes the newest."""
     template = owner["spec"]["template"]
-    data = {"spec": {"template": {**template, "$patch": "replace"}}}
+    data = _in_order({"spec": {"template": {**template, "$patch": "replace"}}})
     number = max((each["revision"] for each in present), default=0)
     for each in reversed(present):
         if each.get("data") == data:
@@ -43,6 +44,13 @@ async def newest(cluster: ClusterView, owner: Json, present: list[Json], label: 
     }
     made = {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": metadata}
     return await cluster.create(REVISIONS, {**made, "data": deepcopy(data), "revision": number + 1})
+
+
+def _in_order(value: Any) -> Any:
+    """JSON with sorted keys, as Go writes maps: clients compare the bytes."""
+    if isinstance(value, dict):
+        return {key: _in_order(value[key]) for key in sorted(value)}
+    return [_in_order(each) for each in value] if isinstance(value, list) else value
 
 
 def template_of(revision: Json) -> Json:
