@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from apimachinery.client.config import Config, ConfigError
 from kubewright.testing.server import ApiServer
 from kubewright.testing.thread import ServerThread
+from kubewright.tools.explore import page
 from kubewright.tools.explore.command import ExplorerServer
 from kubewright.tools.explore.guard import KEY_HEADER
 from kubewright.tools.explore.upstream import Upstream
@@ -185,6 +187,21 @@ def test_paths_that_are_not_there(asking: Asking) -> None:
     assert asking("POST", "/")[0] == 405
     assert asking("GET", "/cluster/nowhere")[0] == 404
     assert asking("GET", NODES, Upgrade="websocket", Connection="Upgrade")[0] in (400, 426)
+
+
+def test_a_checkout_without_the_page_says_what_to_run(
+    asking: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "BUILT", tmp_path)
+    status, _, body = asking("GET", "/", **{KEY_HEADER: None})
+    assert status == 404 and b"make explorer" in body
+    assert asking.json("cel", expression="1 + 1")["value"] == 2
+    (tmp_path / "index.html").write_text("<script nonce=NONCE></script>")
+    status, headers, body = asking("GET", "/", **{KEY_HEADER: None})
+    nonce = body.decode().partition("nonce=")[2].partition(">")[0]
+    assert status == 200 and f"'nonce-{nonce}'" in headers["content-security-policy"]
+    assert "default-src 'none'; script-src 'self'" in headers["content-security-policy"]
+    assert headers["cache-control"] == "no-store"
 
 
 def test_a_cluster_that_does_not_answer() -> None:

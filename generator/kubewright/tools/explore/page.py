@@ -12,7 +12,7 @@ from pathlib import Path
 from apimachinery.http.messages import Response
 
 BUILT = Path(__file__).with_name("page")
-TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".svg": "image/svg+xml"}
+TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".txt": "text/plain"}
 HOW = "the page is not built: in a checkout run `make explorer` (it needs node and npm), or install the wheel"
 _NONCE = b"NONCE"
 _FIXED = (
