@@ -149,7 +149,8 @@ def is_ours(line: str) -> bool:
     """Whether a command can be run here: one of ours, or one that is at hand beside it."""
     if line.startswith(ELSEWHERE) or OTHER_PLACE.search(line) or UNASKED.search(line):
         return False
-    if "kubewright rbac" in line and " -f " not in line:  # of a live cluster
+    of_cluster = re.search(r"kubewright (rbac|owners|history|explore)\b", line)
+    if of_cluster and " -f " not in line:  # of a live cluster
         return False
     if "kubewright serve" in line:
         return "&" in line and bool(shutil.which("kubectl"))
