@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 from kubewright.cli import main
 from kubewright.testing import ApiServer
+from tests.compiler.languages.node_tools import MODULES, NODE, compile_strictly, node
 
 ROOT = Path(__file__).parents[2]
 CRDS = ROOT / "specs/backup/crds"
@@ -203,3 +205,47 @@ def test_an_ordinary_document_becomes_a_package(tmp_path: Path, capsys: pytest.C
     assert 'Client("https://api.example.com")' in (out / "README.md").read_text()
     assert "client.time.now(...)" in (out / "README.md").read_text()
     assert (out / "src/clock/operations/time.py").is_file()
+
+
+def test_a_project_of_npm(tmp_path: Path) -> None:
+    out = tmp_path / "client"
+    arguments = [
+        "sdk",
+        "--from",
+        str(CRDS),
+        "--language",
+        "typescript",
+        "--package",
+        "backup-client",
+        "-o",
+        str(out),
+    ]
+    assert main(arguments) == 0
+    package = json.loads((out / "package.json").read_text())
+    assert package["name"] == "backup-client" and "dependencies" not in package
+    (out / "README.md").write_text("mine")
+    assert main(arguments) == 0
+    assert (out / "README.md").read_text() == "mine"
+    if NODE is None or not (MODULES / "typescript").is_dir():
+        pytest.skip("no node, or no typescript: make node")
+    (out / "node_modules").symlink_to(MODULES.resolve())
+    assert compile_strictly(out) == []
+    done = node(out, "--test", "dist")
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_project_of_npm_needs_resources(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = ROOT / "tests/compiler/emit/golden/emitters/spec/pets.yaml"
+    arguments = [
+        "sdk",
+        "--from",
+        str(spec),
+        "--language",
+        "typescript",
+        "--package",
+        "x",
+        "-o",
+        str(tmp_path),
+    ]
+    assert main(arguments) == 2
+    assert "for Python alone" in capsys.readouterr().err

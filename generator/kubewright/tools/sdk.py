@@ -25,15 +25,20 @@ from kubewright.pipeline import generate, read_api
 
 def run(options: argparse.Namespace) -> int:
     """Runs the sub-command."""
-    if not is_package_name(options.package) or "." in options.package:
-        print(f"kubewright sdk: {options.package!r} is no name of a Python package", file=sys.stderr)
+    python = options.language == "python"
+    if not is_package_name(options.package, options.language) or "." in options.package:
+        called = "Python package" if python else "package"
+        print(f"kubewright sdk: {options.package!r} is no name of a {called}", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory(prefix="kubewright-sdk-") as folder:
         sources = _sources(options, Path(folder))
         if sources is None:
             return 3
         package = Package(
-            name=options.package, sources=sources, documentation=False if options.no_documentation else None
+            name=options.package,
+            sources=sources,
+            documentation=False if options.no_documentation else None,
+            language=options.language,
         )
         return _make(package, options.output)
 
@@ -46,6 +51,9 @@ def _make(package: Package, out: Path) -> int:
             "kubewright sdk: the specs define no resource and no operation: nothing to call", file=sys.stderr
         )
         return 2
+    if package.language != "python" and not api.resources:
+        print("kubewright sdk: clients of ordinary HTTP APIs are for Python alone", file=sys.stderr)
+        return 2
     outcome = None
     if not diagnostics.has_errors:
         outcome = generate(Config(output=(out / "src").resolve(), packages=(package,)), force=True)
@@ -56,7 +64,7 @@ def _make(package: Package, out: Path) -> int:
         errors = sum(d.severity is Severity.ERROR for d in diagnostics)
         print(f"kubewright sdk: nothing written: {errors} error{'s' * (errors != 1)}", file=sys.stderr)
         return 2
-    written = [name for name, text in _project(package.name, api).items() if _write_once(out / name, text)]
+    written = [name for name, text in _project(package, api).items() if _write_once(out / name, text)]
     changes = outcome.changes[package.label]
     count = len(api.interface.operations) if api.interface and not api.resources else len(api.resources)
     what = "resources" if api.resources else "operations"
@@ -66,7 +74,11 @@ def _make(package: Package, out: Path) -> int:
           + (f"; wrote {' and '.join(written)}" if written else ""))  # fmt: skip
     # `pip install shop` means a project of the index; a folder has to look like one.
     shown = out if out.is_absolute() or out.parts[:1] == ("..",) else f".{os.sep}{out}"
-    print(f"next: pip install {shown}")
+    print(
+        f"next: pip install {shown}"
+        if package.language == "python"
+        else f"next: npm --prefix {shown} install-test"
+    )
     return 0
 
 
@@ -110,8 +122,42 @@ def _fetch(options: argparse.Namespace, context: str, into: Path) -> bool:
     return count > 0
 
 
-def _project(package: str, api: Api) -> dict[str, str]:
+def _project(package: Package, api: Api) -> dict[str, str]:
     """The files around the package, by name."""
+    return _python(package.name, api) if package.language == "python" else _typescript(package.name, api)
+
+
+def _typescript(package: str, api: Api) -> dict[str, str]:
+    from kubewright.emit.typescript.text import constant_name, literal
+
+    example = _example(api)
+    modules = _modules(api)
+    place = f"apis/{example.group}" if example.group else "api"
+    data = {
+        "package": package,
+        "name": literal(package.lower()),
+        "module": modules[example.group, example.version],
+        "constant": constant_name(example.plural, {"client"}),
+        "kind": literal(example.kind),
+        "path": literal(f"/{place}/{example.version}/{example.plural}"),
+        "has_apply": "patch" in example.verbs,
+        "has_watch": "watch" in example.verbs,
+    }
+    return {
+        "package.json": render("sdk_package_json", **data),
+        "tsconfig.json": render("sdk_tsconfig", **data),
+        "README.md": render("sdk_readme_typescript", **data),
+        "src/client.test.ts": render("sdk_test_typescript", **data),
+    }
+
+
+def _modules(api: Api) -> dict[tuple[str, str], str]:
+    return module_names(
+        {(d.group, d.version) for d in api.definitions} | {(r.group, r.version) for r in api.resources}
+    )
+
+
+def _python(package: str, api: Api) -> dict[str, str]:
     if api.interface is not None and not api.resources:
         words = {
             "package": package,
@@ -122,10 +168,7 @@ def _project(package: str, api: Api) -> dict[str, str]:
             "pyproject.toml": render("sdk_pyproject", **words),
             "README.md": render("sdk_readme_operations", **words),
         }
-    modules = module_names(
-        {(d.group, d.version) for d in api.definitions} | {(r.group, r.version) for r in api.resources}
-    )
-    example = _example(api)
+    modules, example = _modules(api), _example(api)
     data = {
         "package": package,
         "project": package.replace("_", "-"),

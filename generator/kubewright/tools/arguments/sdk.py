@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+LANGUAGES = ("python", "typescript")
+
 EXAMPLES = r"""
 kubewright sdk --from crds/ --package shop_client --output shop-client
 kubewright sdk --from cluster --group example.com --package shop_client --output shop-client
@@ -20,6 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         metavar="SOURCE",
         help="file or folder of specs, kubernetes:1.37, cluster, or cluster:CONTEXT; may be repeated",
+    )
+    parser.add_argument(
+        "--language", choices=LANGUAGES, default="python", help="default: python; or a project of npm"
     )
     parser.add_argument("--package", required=True, metavar="NAME", help="import name, such as mycompany_api")
     parser.add_argument(
