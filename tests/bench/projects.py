@@ -26,13 +26,14 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from tests.bench import project_languages
 from tests.bench.measuring import ROOT
 from tests.compiler.real.constructed import CONSTRUCT, exported
 
 from apimachinery.wire.yaml import decode_all
 
 Json = Any
-STEPS = ("generate", "construct", "samples", "lint", "diff", "mypy", "pyright")
+STEPS = ("generate", "construct", "samples", "lint", "diff", "mypy", "pyright", "languages")
 COLUMNS = {
     "crds": "CRDs",
     "generate_s": "generate s",
@@ -49,6 +50,7 @@ COLUMNS = {
     "mypy_s": "mypy s",
     "pyright": "pyright",
     "pyright_s": "pyright s",
+    **project_languages.COLUMNS,
 }
 _CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
 _TOO_LONG = 1 << 22
@@ -297,6 +299,11 @@ def pyright(project: Project, line: Measured) -> None:
     line.notes += [
         f"pyright: {each['file']}: {each['message'][:200]}" for each in summary["generalDiagnostics"][:3]
     ]
+
+
+def languages(project: Project, line: Measured) -> None:
+    found, _ = _samples(project)
+    project_languages.measure(project.folder, project.run, found, line.values, line.notes)
 
 
 def measure(project: Project, steps: list[str]) -> Measured:
