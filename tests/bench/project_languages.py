@@ -34,7 +34,11 @@ COLUMNS = {
 
 
 def measure(
-    folder: Path, run_python: Run, samples: list[tuple[str, Json]], values: dict[str, Any], notes: list[str]
+    folder: Path,
+    run_python: Run,
+    samples: list[tuple[str, Json]],
+    values: dict[str, Any],
+    notes: list[str],
 ) -> None:
     """Generates each language of the definitions in ``folder/new``, and tries it."""
     homes = {}
@@ -81,7 +85,7 @@ def _module() -> str:
 def _typescript(folder: Path, home: Path, samples: list[tuple[str, Json]], notes: list[str]) -> str:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    src = project_source = compiled(folder)
+    src = compiled(folder)
     shutil.copytree(home, src / "apis")
     places = {}
     for path in home.glob("*.ts"):
@@ -95,7 +99,7 @@ def _typescript(folder: Path, home: Path, samples: list[tuple[str, Json]], notes
         lines.append(
             f"export const o{number}: {places[value['apiVersion'], value['kind']]} = {json.dumps(value)};"
         )
-    (project_source / "samples.ts").write_text("\n".join(lines) + "\n")
+    (src / "samples.ts").write_text("\n".join(lines) + "\n")
     said = compile_strictly(folder)
     wrong = {int(found[1]) for line in said if (found := re.match(r"src/samples\.ts\((\d+),", line))}
     notes += [f"typescript: {line[:300]}" for line in said if line.startswith("src/")]
