@@ -196,7 +196,8 @@ func main() {
 			panic(err)
 		}
 		if err := json.Unmarshal(lines.Bytes(), object); err != nil {
-			panic(string(lines.Bytes()) + err.Error())
+			os.Stdout.WriteString("{\\"metadata\\": {}}\\n")
+			continue
 		}
 		text, err := json.Marshal(object.DeepCopyObject())
 		if err != nil {

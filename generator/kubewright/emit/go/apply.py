@@ -6,14 +6,19 @@ of client-go's ``applyconfigurations``.
 
 from __future__ import annotations
 
-from kubewright.emit.code.layout import ClassPlan, Layout, ModulePlan
+from kubewright.emit.code.layout import MAX_NAME, ClassPlan, Layout, ModulePlan
 from kubewright.emit.code.type_expr import ListOfExpr, MapOfExpr, NamedExpr, OrNull, TypeExpr
 from kubewright.emit.go.imports import file_of
 from kubewright.emit.go.structs import Structs
 from kubewright.emit.go.text import string, tag
 from kubewright.ir.versions import join_api_version
 
-_SUFFIX = "ApplyConfiguration"
+_SUFFIXES = ("ApplyConfiguration", "Apply", "AC")
+
+
+def configuration_name(name: str) -> str:
+    """The configuration of a class: called as client-go calls it, or shorter where that would be too long."""
+    return name + next((suffix for suffix in _SUFFIXES if len(name + suffix) <= MAX_NAME), _SUFFIXES[-1])
 
 
 def apply_file(structs: Structs) -> str:
@@ -41,7 +46,7 @@ class Configurations:
         return [self._configuration(entry) for entry in self._structs.own if not entry.is_list]
 
     def _configuration(self, entry: ClassPlan) -> str:
-        name = entry.name + _SUFFIX
+        name = configuration_name(entry.name)
         lines = [f"// {name} is {entry.name} as somebody applies it.", f"type {name} struct {{"]
         body: list[str] = []
         setters: list[str] = []
@@ -92,7 +97,8 @@ class Configurations:
             return text
         home = expr.module or self._plan.name
         if (home, expr.name) in self._classes:
-            return expr.name + _SUFFIX if home == self._plan.name else f"{home}_ac.{expr.name}{_SUFFIX}"
+            name = configuration_name(expr.name)
+            return name if home == self._plan.name else f"{home}_ac.{name}"
         return text if expr.module else f"{self._plan.name}.{text}"
 
 
@@ -100,7 +106,7 @@ def _setter(name: str, attribute: str, stored: str) -> str:
     head = f"// With{attribute} sets {attribute}.\nfunc (b *{name}) With{attribute}"
     if stored.startswith("[]") and stored != "[]byte":
         argument, value = f"values ...{stored[2:]}", f"append(b.{attribute}, values...)"
-    elif stored.startswith(("map[", "[]")) or stored.endswith(_SUFFIX):
+    elif stored.startswith(("map[", "[]")) or (stored.startswith("*") and stored.endswith(_SUFFIXES)):
         argument, value = f"value {stored}", "value"
     else:
         argument, value = f"value {stored[1:]}", "&value"
