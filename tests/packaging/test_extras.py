@@ -126,7 +126,6 @@ RUNS: dict[str, tuple[tuple[object, ...], int, str]] = {
     "sdk": (("sdk", "--from", CRDS, "--package", "a_api", "--output", "sdk"), 0, "pip install ./sdk"),
     "crd": (("crd", CRDS), 0, "kind: CustomResourceDefinition"),
     "docs": (("docs", CRDS), 0, "<!DOCTYPE html>"),
-    "editor": (("editor", ".", "--crds", CRDS), 0, "schemas of"),
     "scaffold": (("scaffold", "group", "shop", "--domain", "example.com"), 0, "wrote shop/README.md"),
     "validate": (("validate", "-", "--strict"), 0, ""),
     "lint": (("lint", CRDS), 1, "L206"),
