@@ -15,7 +15,7 @@ import pytest
 
 from kubewright.cli import main
 from kubewright.testing import ApiServer
-from tests.compiler.languages.node_tools import MODULES, NODE, compile_strictly, node
+from tests.compiler.languages.node_tools import MODULES, compile_strictly, needs_tsc, node
 
 ROOT = Path(__file__).parents[2]
 CRDS = ROOT / "specs/backup/crds"
@@ -226,8 +226,14 @@ def test_a_project_of_npm(tmp_path: Path) -> None:
     (out / "README.md").write_text("mine")
     assert main(arguments) == 0
     assert (out / "README.md").read_text() == "mine"
-    if NODE is None or not (MODULES / "typescript").is_dir():
-        pytest.skip("no node, or no typescript: make node")
+
+
+@needs_tsc
+@pytest.mark.thorough
+def test_a_project_of_npm_passes_its_tests(tmp_path: Path) -> None:
+    out = tmp_path / "client"
+    sources = ["--from", str(CRDS), "--language", "typescript", "--package", "backup-client"]
+    assert main(["sdk", *sources, "-o", str(out)]) == 0
     (out / "node_modules").symlink_to(MODULES.resolve())
     assert compile_strictly(out) == []
     done = node(out, "--test", "dist")

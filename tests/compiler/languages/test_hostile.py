@@ -135,10 +135,7 @@ def _statements(text: str) -> set[str]:
 
 def check_name(language: str, document: Callable[..., Any], name: str) -> None:
     for path, content in (made(language, document("harmless", name)) or {}).items():
-        if path.endswith(".json"):
-            json.loads(content)
-        else:
-            assert _statements(program(path, content, names=False)) <= harmless_names(language, document)
+        assert _statements(program(path, content, names=False)) <= harmless_names(language, document)
 
 
 @pytest.mark.parametrize("language", OTHERS)
@@ -155,7 +152,7 @@ def test_any_text_is_data(language: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("document", [crd, openapi], ids=["crd", "openapi"])
-@pytest.mark.parametrize("language", OTHERS)
+@pytest.mark.parametrize("language", [name for name in OTHERS if name != "jsonschema"])
 def test_names_give_no_power(language: str, document: Callable[..., Any]) -> None:
     for name in [
         *PAYLOADS,

@@ -63,6 +63,7 @@ def test_the_client_against_a_server(compiled: Path) -> None:
 
 
 @needs_eslint
+@pytest.mark.thorough
 def test_a_linter_finds_nothing(compiled: Path) -> None:
     done = node(compiled, MODULES / "eslint" / "bin" / "eslint.js", "src")
     assert (done.returncode, done.stdout) == (0, "")
