@@ -55,6 +55,20 @@ WORKS = (
     "--kubeconfig 'a kubeconfig'",
     "--storage memory:// --token-file admin.csv",
 )
+USUAL = frozenset(
+    {
+        "",
+        "--anonymous-admin",
+        "--anonymous-admin --tls auto",
+        "--token-file users.csv",
+        "--token-file admin.csv --host 0.0.0.0",
+        "--client-ca-file ca.crt",
+        "--anonymous-auth false",
+        "--authorization-mode AlwaysDeny",
+        "--kubeconfig 'a kubeconfig'",
+    }
+)
+"""Those of each sort: a start takes a second of CPU, so `make test-real` has the others."""
 REFUSED = {
     "--tls off": "kubectl sends no token over http",
     "--tls off --token-file admin.csv --kubeconfig k": "kubectl sends no token over http",
@@ -108,7 +122,9 @@ def lines_of(server: subprocess.Popen[str]) -> list[str]:
 
 
 @pytest.mark.skipif(KUBECTL is None, reason="kubectl is not on PATH")
-@pytest.mark.parametrize("options", WORKS)
+@pytest.mark.parametrize(
+    "options", [pytest.param(each, marks=() if each in USUAL else pytest.mark.thorough) for each in WORKS]
+)
 def test_kubectl_works_with_the_kubeconfig(options: str, folder: Path) -> None:
     assert KUBECTL is not None
     with started(folder, shlex.split(options)) as server:
