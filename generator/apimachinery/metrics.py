@@ -167,7 +167,7 @@ class Metrics:
         return family
 
     def gauge(self, name: str, text: str, value: Callable[[], float], *, kind: str = "gauge") -> None:
-        """A number that is looked up when it is asked for."""
+        """Adds a number that is looked up when it is asked for."""
         self._families[name] = one(name, text, value, kind)
 
     def asked(

@@ -125,6 +125,33 @@ def skipped_formatting() -> list[str]:
     return [str(path) for path, text in sources().items() for _ in range(text.count("# fmt: skip"))]
 
 
+NOMINAL = frozenset(
+    (
+        "a all an and around as at before by called each everybody everything for from here how if in into it "
+        "its nobody none nothing of on one only other over same see several so some somebody such that the "
+        "there these those to under until what when where whether which who whoever whose why with within "
+        "without"
+    ).split()
+)
+"""Words that a sentence begins with which names a thing, or a time, instead of what is done."""
+
+
+def actions_without_a_verb() -> list[str]:
+    """Docstrings of functions that answer nothing, so do something, and do not begin with what they do."""
+    found = []
+    for path, tree in trees().items():
+        for node in ast.walk(tree):
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.name.startswith("__"):
+                continue
+            text = ast.get_docstring(node)
+            acts = isinstance(node.returns, ast.Constant) and node.returns.value is None
+            if text and acts and text.split()[0].strip("`.,:;").lower() in NOMINAL:
+                found.append(
+                    f"{path.relative_to(GENERATOR)}:{node.lineno} {node.name}: {text.splitlines()[0]}"
+                )
+    return found
+
+
 COUNTS: dict[str, Callable[[], list[Any]]] = {
     count.__name__: count
     for count in (
@@ -139,6 +166,7 @@ COUNTS: dict[str, Callable[[], list[Any]]] = {
         long_files,
         class_names_twice,
         skipped_formatting,
+        actions_without_a_verb,
     )
 }
 

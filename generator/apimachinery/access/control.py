@@ -185,7 +185,7 @@ class Access:
         return True
 
     async def authorize(self, request: Request, attributes: Attributes | None = None) -> None:
-        """Whether ``request.user`` may; ``attributes`` are what he asks for, where somebody has read that already.
+        """Refuses what ``request.user`` may not; ``attributes`` are what is asked for, if somebody has read it already.
         Raises ApiError 403. What was decided, and why, is noted for the audit."""
         if self.authorize_at_once(request):
             return

@@ -74,9 +74,9 @@ class Escalation:
         )
 
     def check(self, plural: str, namespace: str, name: str, user: User, obj: Json, old: Json | None) -> None:
-        """For who ``may`` not write whatever he likes; on any thread. Raises ApiError 403 for a write that would give
-        more than the user holds, 404 for a binding to a role that does not exist, 400 for one to a Role of no
-        namespace, 500 for one to a kind that is no role."""
+        """Checks a write of those who ``may`` not write whatever they like; on any thread. Raises ApiError 403 for one
+        that would give more than the user holds, 404 for a binding to a role that does not exist, 400 for one to a Role
+        of no namespace, 500 for one to a kind that is no role."""
         if old is not None and _changes_only_what_garbage_does(obj, old):
             return
         if plural in ROLES:

@@ -191,7 +191,7 @@ class ServiceAccountTokens:
             raise TokenRefused(f"service account {namespace}/{name} has been deleted")
 
     def _exists(self, what: str, key: str, uid: str) -> None:
-        """What a token is bound to."""
+        """Checks that what a token is bound to is there."""
         metadata = self._metadata(key)
         if metadata is None or (metadata.deletionTimestamp and self._long_gone(metadata.deletionTimestamp)):
             raise TokenRefused("service account token has been invalidated")

@@ -89,7 +89,7 @@ class AsyncContext(Generic[T]):
         return written
 
     async def event(self, kind: EventKind, reason: str, message: str) -> None:
-        """An event about the object worked on."""
+        """Records an event about the object worked on."""
         if self._object is not None:
             await self._runtime.recorder(self._controller.name).event(self._object, kind, reason, message)
 

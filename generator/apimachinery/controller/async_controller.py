@@ -134,7 +134,7 @@ class AsyncController(Generic[T]):
         self._set_up(None)
 
     def _set_up(self, runtime: AsyncRuntime | None) -> None:
-        """What a run of it has."""
+        """Makes what a run needs."""
         self.queue: AsyncWorkQueue[Request] = AsyncWorkQueue(self._limiter, self._clock)
         self._runtime = runtime
         self._group = AsyncRunningGroup()

@@ -85,7 +85,7 @@ class Context(Generic[T]):
         return written
 
     def event(self, kind: EventKind, reason: str, message: str) -> None:
-        """An event about the object worked on."""
+        """Records an event about the object worked on."""
         if self._object is not None:
             self._runtime.recorder(self._controller.name).event(self._object, kind, reason, message)
 

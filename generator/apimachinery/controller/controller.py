@@ -133,7 +133,7 @@ class Controller(Generic[T]):
         self._set_up(None)
 
     def _set_up(self, runtime: Runtime | None) -> None:
-        """What a run of it has."""
+        """Makes what a run needs."""
         self.queue: WorkQueue[Request] = WorkQueue(self._limiter, self._clock)
         self._runtime = runtime
         self._group = RunningGroup()

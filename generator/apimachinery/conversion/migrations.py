@@ -20,7 +20,7 @@ _OF_EACH_VERSION = ("schema", "subresources", "additionalPrinterColumns")
 
 
 def selector_from_template_to_hub(obj: Json) -> None:
-    """A missing selector was the labels of the template; now it must be said."""
+    """Writes the labels of the template as the selector that was implied."""
     spec = struct(obj, "spec")
     labels = lookup(obj, "spec", "template", "metadata", "labels")
     if spec is not None and spec.get("selector") is None and isinstance(labels, dict) and labels:
@@ -61,7 +61,7 @@ def _backends(obj: Json) -> list[Json]:
 
 
 def service_ports_to_hub(obj: Json) -> None:
-    """The port of a backend: a number or a name, each with a field of its own."""
+    """Splits the port of a backend into fields for a number and a name."""
     for backend in _backends(obj):
         port = backend.pop("servicePort", None)
         if port is None or port == "":
@@ -77,7 +77,7 @@ def service_ports_to_hub(obj: Json) -> None:
 
 
 def service_ports_to_spoke(obj: Json) -> None:
-    """One field for both."""
+    """Joins number and name of a port in one field."""
     for backend in _backends(obj):
         service = struct(backend, "service")
         port = service.pop("port", None) if service is not None else None
@@ -140,7 +140,7 @@ def concurrency_shares_to_spoke(obj: Json) -> None:
 
 
 def definition_versions_to_hub(obj: Json) -> None:
-    """What a definition said once is said for each version."""
+    """Repeats for each version what a definition said once."""
     spec = struct(obj, "spec")
     if spec is None:
         return

@@ -24,7 +24,7 @@ def _parts(path: str) -> tuple[tuple[str, ...], ...]:
 
 
 def move(obj: Json, source: str, target: str) -> None:
-    """The value at ``source`` goes to ``target``, unless something is there already."""
+    """Moves the value at ``source`` to ``target``, unless something is there already."""
     for holder, here, there in _pairs(obj, source, target):
         value = _take(holder, here, holder is obj)
         if value is not _MISSING and not _put(holder, there, value):
@@ -32,7 +32,7 @@ def move(obj: Json, source: str, target: str) -> None:
 
 
 def map_words(obj: Json, path: str, words: Mapping[str, str]) -> None:
-    """A string at ``path`` that is one of ``words`` is replaced."""
+    """Replaces a string at ``path`` that is one of ``words``."""
     *lists, keys = _parts(path)
     for holder in _items(obj, tuple(lists)):
         owner = _reach(holder, keys[:-1])
@@ -41,7 +41,7 @@ def map_words(obj: Json, path: str, words: Mapping[str, str]) -> None:
 
 
 def wrap(obj: Json, source: str, target: str) -> None:
-    """The value at ``source`` becomes the only item of the list of ``target``, or a field of that item."""
+    """Makes the value at ``source`` the only item of the list of ``target``, or a field of that item."""
     *lists, here = _parts(source)
     before, after = _parts(target)[len(lists) : len(lists) + 2]
     for holder in _items(obj, tuple(lists)):
@@ -56,7 +56,7 @@ def wrap(obj: Json, source: str, target: str) -> None:
 
 
 def unwrap(obj: Json, source: str, target: str) -> None:
-    """The opposite of ``wrap``: of the list of ``source`` the first item counts."""
+    """Undoes ``wrap``: of the list of ``source`` the first item counts."""
     *lists, there = _parts(target)
     before, after = _parts(source)[len(lists) : len(lists) + 2]
     for holder in _items(obj, tuple(lists)):
@@ -73,7 +73,7 @@ def unwrap(obj: Json, source: str, target: str) -> None:
 
 
 def split(obj: Json, source: str, targets: Sequence[str], separator: str) -> None:
-    """A string is cut at ``separator`` into as many parts as there are targets."""
+    """Cuts a string at ``separator`` into as many parts as there are targets."""
     *lists, here = _parts(source)
     for holder in _items(obj, tuple(lists)):
         value = _take(holder, here, holder is obj)
@@ -86,7 +86,7 @@ def split(obj: Json, source: str, targets: Sequence[str], separator: str) -> Non
 
 
 def join(obj: Json, sources: Sequence[str], target: str, separator: str) -> None:
-    """The opposite of ``split``: strings are put together, as far as they are there."""
+    """Undoes ``split``: joins the strings that are there."""
     *lists, there = _parts(target)
     for holder in _items(obj, tuple(lists)):
         taken = [_take(holder, _parts(source)[-1], holder is obj) for source in sources]
@@ -96,25 +96,25 @@ def join(obj: Json, sources: Sequence[str], target: str, separator: str) -> None
 
 
 def duration_to_seconds(obj: Json, source: str, target: str) -> None:
-    """A Go duration such as ``1m30s`` at ``source`` becomes its whole seconds at ``target``; what is not a duration
+    """Turns a Go duration such as ``1m30s`` at ``source`` into whole seconds at ``target``; what is not a duration
     stays."""
     _translate(obj, source, target, _seconds)
 
 
 def seconds_to_duration(obj: Json, source: str, target: str) -> None:
-    """The opposite: whole seconds as Go writes a duration, ``1m30s``."""
+    """Writes whole seconds as Go writes a duration, ``1m30s``."""
     _translate(obj, source, target, _duration)
 
 
 def version_to_group(obj: Json, source: str, target: str) -> None:
-    """Of an apiVersion such as ``apps/v1`` only the group goes on."""
+    """Passes on the group alone of an apiVersion such as ``apps/v1``."""
     _translate(
         obj, source, target, lambda value: value.rpartition("/")[0] if isinstance(value, str) else _MISSING
     )
 
 
 def group_to_version(obj: Json, source: str, target: str, version: str) -> None:
-    """The opposite: the group with ``version``; the core group is empty."""
+    """Puts ``version`` behind a group; the core group is empty."""
     _translate(
         obj,
         source,
@@ -124,7 +124,7 @@ def group_to_version(obj: Json, source: str, target: str, version: str) -> None:
 
 
 def map_to_list(obj: Json, source: str, target: str, key: str, field: str) -> None:
-    """A map becomes a list, an item a key: the key under ``key``, the value under ``field``. Without ``field`` the
+    """Turns a map into a list, an item a key: the key under ``key``, the value under ``field``. Without ``field`` the
     values are objects, and get the key as a field of their own."""
 
     def listed(value: Any) -> Any:
@@ -138,7 +138,7 @@ def map_to_list(obj: Json, source: str, target: str, key: str, field: str) -> No
 
 
 def list_to_map(obj: Json, source: str, target: str, key: str, field: str) -> None:
-    """The opposite of ``map_to_list``. A list that says a key twice, or an item without one, stays as it is."""
+    """Undoes ``map_to_list``. A list that says a key twice, or an item without one, stays as it is."""
 
     def mapped(value: Any) -> Any:
         if not isinstance(value, list):

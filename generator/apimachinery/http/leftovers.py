@@ -27,7 +27,7 @@ _OWN_REFERENCES = _own_references()
 
 
 def free_what_was_made() -> None:
-    """What work on threads has made for this task's request is freed on a thread."""
+    """Frees on a thread what work on threads has made for this task's request."""
     if made := made_for_request():
         on_thread(free, made)
 

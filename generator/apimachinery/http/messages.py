@@ -68,7 +68,7 @@ class Counts(Protocol):
     long_running: Any
 
     def answered(self, code: int, seconds: float, size: int, body: int, dry_run: str) -> None:
-        """One of them was answered."""
+        """Counts one answer."""
 
 
 class Trail(Protocol):
@@ -79,10 +79,10 @@ class Trail(Protocol):
     """By which right somebody acts as another."""
 
     def note_object(self, encoded: bytes) -> None:
-        """The object that the client sent, as JSON."""
+        """Keeps the object that the client sent, as JSON."""
 
     def note_name(self, name: str) -> None:
-        """The name of a created object, which the path has not."""
+        """Keeps the name of a created object, which the path lacks."""
 
 
 @dataclass(slots=True)

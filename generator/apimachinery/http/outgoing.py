@@ -116,7 +116,7 @@ class _Line:
         self.users[user] += 1
 
     def end(self, user: str) -> None:
-        """A call is over: whoever waits and has room is next."""
+        """Ends a call: whoever waits and has room is next."""
         self.busy -= 1
         self.users[user] -= 1
         if not self.users[user]:

@@ -236,7 +236,7 @@ class HttpConnection(asyncio.Protocol):
     # The socket.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client connected."""
+        """Takes a new connection."""
         self._transport = cast(asyncio.Transport, transport)
         self._parser = httptools.HttpRequestParser(self)
         self._since = time.monotonic()
@@ -265,7 +265,7 @@ class HttpConnection(asyncio.Protocol):
             self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The client, or this side, closed."""
+        """Cleans up after the client, or this side, closed."""
         self._connections.open.discard(self)
         self._connections.governor.connections.give(self._weight)
         self._weight = 0
@@ -423,28 +423,28 @@ class HttpConnection(asyncio.Protocol):
         return self._state is ConnectionState.HANDLING and not self._sender.streaming
 
     def pause_writing(self) -> None:
-        """The socket takes no more for now."""
+        """Stops writing until the socket takes more."""
         self._sender.pause()
 
     def resume_writing(self) -> None:
-        """The socket takes more."""
+        """Goes on writing."""
         self._sender.resume()
 
     # What the parser calls.
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Begins a request."""
         self._begin_message()
 
     def on_url(self, url: bytes) -> None:
-        """A piece of the target."""
+        """Takes a piece of the target."""
         self._url += url
         if len(self._url) > TARGET_BYTES:
             self._fault = TOO_LONG
             raise ValueError(TOO_LONG)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header field."""
+        """Takes a header field."""
         self._fields += 1
         if self._fields > HEAD_FIELDS:
             self._fault = TOO_LARGE
@@ -460,7 +460,7 @@ class HttpConnection(asyncio.Protocol):
             self._headers[key] = text
 
     def on_headers_complete(self) -> None:
-        """The head is whole."""
+        """Acts on a whole head."""
         self._head_done = True
         headers = self._headers
         for key, values in self._repeated.items():
@@ -502,7 +502,7 @@ class HttpConnection(asyncio.Protocol):
                 self._continue_due = True  # the answers to the requests before this one go first
 
     def on_body(self, body: bytes) -> None:
-        """A piece of the body."""
+        """Takes a piece of the body."""
         size = len(body)
         self._body_size += size
         if not self._oversized and self._body_size > self._limits.anonymous_body_bytes:
@@ -535,7 +535,7 @@ class HttpConnection(asyncio.Protocol):
             self._body += body
 
     def on_message_complete(self) -> None:
-        """The request is whole."""
+        """Hands on a whole request."""
         if not self._dispatched and not self._upgrades:
             self._dispatch(self._parser.should_keep_alive())
 

@@ -38,7 +38,7 @@ class Pace:
         return time.thread_time()
 
     def end(self, began: float) -> None:
-        """The write is done."""
+        """Ends the write."""
         if not self._spent:
             asyncio.get_running_loop().call_soon(self._begin_turn)
         self._spent += time.thread_time() - began
@@ -141,7 +141,7 @@ class Sender:
         return keep_alive
 
     def pause(self) -> None:
-        """The socket takes no more for now."""
+        """Stops until the socket takes more."""
         if self.drained is None:
             self.drained = asyncio.get_running_loop().create_future()
             self._stalled_since, self._unsent = time.monotonic(), self._transport.get_write_buffer_size()
@@ -150,7 +150,7 @@ class Sender:
                 self._answers.held += self._stuck
 
     def resume(self) -> None:
-        """The socket takes more."""
+        """Goes on."""
         drained, self.drained = self.drained, None
         self._stalled_since = 0.0
         self._answers.give(self._stuck)

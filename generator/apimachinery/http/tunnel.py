@@ -63,7 +63,7 @@ class SocketTunnel:
         self._wake()
 
     def feed_eof(self) -> None:
-        """The client sends no more."""
+        """Notes that the client sends no more."""
         if not self._over:
             self._over, self._taken_at = True, time.monotonic()
             self._wake()

@@ -82,7 +82,7 @@ _OF_TYPES: tuple[tuple[Callable[[Json], bool], tuple[str, ...]], ...] = (
 
 
 def _drop_of_other_types(spec: Json, old: Json) -> None:
-    """A service that changes its type loses what the new one does not have, where its user left it as it was."""
+    """Drops what a service's new type does not have, where its user left it as it was."""
     for has, keys in _OF_TYPES:
         if has(old) and not has(spec):
             for key in keys:
@@ -129,7 +129,7 @@ def _labels_of_template(job: Json) -> bool:
 
 
 def _keep_labels_of_template(new: Json, old: Json) -> None:
-    """A Job without labels shows those of its pods, also after a write of its status took them away."""
+    """Gives a Job without labels those of its pods, also after a write of its status took them away."""
     labels = (((old.get("spec") or {}).get("template") or {}).get("metadata") or {}).get("labels")
     if labels and not new["metadata"].get("labels"):
         new["metadata"]["labels"] = dict(labels)
@@ -207,7 +207,7 @@ def _count_changes(new: Json, old: Json) -> None:
 
 
 def _names_of_secrets(obj: Json) -> None:
-    """Of references to secrets only the name counts."""
+    """Keeps only the names of references to secrets."""
     for secret in obj.get("secrets") or ():
         if isinstance(secret, dict):
             for key in [key for key in secret if key != "name"]:
@@ -224,7 +224,7 @@ def _keep_spec(new: Json, old: Json) -> None:
 
 
 def _hold_back(pod: Json) -> None:
-    """A new pod with scheduling gates says that it waits for them."""
+    """Adds the condition that a new pod waits for its scheduling gates."""
     if _spec(pod).get("schedulingGates"):
         conditions = pod.setdefault("status", {}).setdefault("conditions", [])
         if all(each.get("type") != "PodScheduled" for each in conditions):
@@ -270,7 +270,7 @@ def _add_ephemeral(new: Json, old: Json, now: str) -> None:
 
 
 def _keep_qos_class(new: Json, old: Json) -> None:
-    """A pod's class of service stays where a status does not say one."""
+    """Keeps a pod's class of service where a status does not name one."""
     status, known = new.get("status"), (old.get("status") or {}).get("qosClass")
     if known and (status is None or (isinstance(status, dict) and not status.get("qosClass"))):
         new["status"] = {**(status or {}), "qosClass": known}

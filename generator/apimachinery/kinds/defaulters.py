@@ -37,7 +37,7 @@ def encode_string_data(secret: Json) -> None:
 
 
 def tolerate_unready_nodes(pod: Json, seconds: tuple[int, int] = (300, 300)) -> None:
-    """So many seconds on nodes not ready and out of reach."""
+    """Tolerates nodes not ready and out of reach for so many seconds."""
     spec = struct(pod, "spec")
     if spec is None or not isinstance(spec.get("tolerations", []), list):
         return
@@ -140,7 +140,7 @@ def set_ip_families(service: Json) -> None:
 
 
 def positive_grace(pod: Json) -> None:
-    """A pod ends after at least a second; what a template says is only warned of."""
+    """Raises a pod's grace period to at least a second; templates are only warned of."""
     spec = struct(pod, "spec")
     seconds = spec.get("terminationGracePeriodSeconds") if spec is not None else None
     if spec is not None and isinstance(seconds, int) and seconds < 0:
@@ -173,7 +173,7 @@ def pair_pod_cidrs(node: Json) -> None:
 
 
 def add_kubernetes_finalizer(namespace: Json) -> None:
-    """A namespace goes only after its content did: ``spec.finalizers`` has ``kubernetes``."""
+    """Adds ``kubernetes`` to ``spec.finalizers``: a namespace goes only after its content."""
     spec = created(namespace, "spec")
     if spec is None:
         return
@@ -183,7 +183,7 @@ def add_kubernetes_finalizer(namespace: Json) -> None:
 
 
 def taint_unready_node(node: Json) -> None:
-    """A new node takes no pods until it is ready."""
+    """Taints a new node, which takes no pods until it is ready."""
     spec = created(node, "spec")
     if spec is None or not isinstance(spec.get("taints", []), list):
         return
@@ -196,7 +196,7 @@ def taint_unready_node(node: Json) -> None:
 
 
 def stamp_phase_transition(volume: Json) -> None:
-    """When the volume came into its phase: now."""
+    """Notes that the volume came into its phase now."""
     status = created(volume, "status")
     if status is not None:
         status["lastPhaseTransitionTime"] = utc().strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -223,7 +223,7 @@ def normalize_data_sources(claim: Json) -> None:
 
 
 def keep_data_sources(claim: Json, old: Json) -> None:
-    """The same of a claim that replaces the stored one."""
+    """Does the same for a claim that replaces the stored one."""
     del old
     normalize_data_sources(claim)
 
@@ -258,21 +258,21 @@ def default_pod_resources(pod: Json) -> None:
 
 
 def note_template_generation(daemon_set: Json) -> None:
-    """The annotation that every daemon set of apps/v1 has, whatever it says: so its writers own it."""
+    """Adds the annotation that every daemon set of apps/v1 has: so its writers own it."""
     metadata = created(daemon_set, "metadata")
     if metadata is not None and (annotations := created(metadata, "annotations")) is not None:
         annotations.setdefault(TEMPLATE_GENERATION, "0")
 
 
 def set_template_generation(daemon_set: Json) -> None:
-    """The template generation of a new daemon set, which is kept in an annotation."""
+    """Sets the template generation of a new daemon set, kept in an annotation."""
     metadata = created(daemon_set, "metadata")
     if metadata is not None and (annotations := created(metadata, "annotations")) is not None:
         annotations[TEMPLATE_GENERATION] = "1"
 
 
 def raise_template_generation(new: Json, old: Json) -> None:
-    """One more where the template changed, else what it was."""
+    """Raises the generation where the template changed."""
     before = lookup(old, "metadata", "annotations", TEMPLATE_GENERATION)
     metadata = created(new, "metadata")
     if metadata is None or (annotations := created(metadata, "annotations")) is None:

@@ -168,7 +168,7 @@ class Backlog(Generic[K]):
             return None, self._delayed[0][0] - now if self._delayed else None
 
     def done(self, key: K) -> None:
-        """The run of a key is over; one that was added meanwhile is in line again."""
+        """Ends the run of a key; one that was added meanwhile is in line again."""
         with self._lock:
             self._running.discard(key)
             if key in self._dirty:

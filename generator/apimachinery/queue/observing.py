@@ -30,13 +30,13 @@ class Observer:
         """After each of them."""
 
     def queued(self, controller: str, depth: int) -> None:
-        """How many objects are in line, whenever that changes."""
+        """Reports how many objects are in line, whenever that changes."""
 
     def retried(self, controller: str, failures: int) -> None:
-        """An object is tried again, after that many failures in a row."""
+        """Reports that an object is tried again, after that many failures in a row."""
 
     def mirror_failed(self, resource: str, error: Exception) -> None:
-        """A watch or list failed and is tried again."""
+        """Reports that a watch or list failed and is tried again."""
 
     def leading(self, lease: str, is_leader: bool) -> None:
         """Leadership came or went."""

@@ -61,7 +61,7 @@ class WorkQueue(Generic[K]):
         self._bell.ring()
 
     def done(self, key: K) -> None:
-        """The work on a key is over."""
+        """Ends the work on a key."""
         self.backlog.done(key)
         self._bell.ring()
 

@@ -279,7 +279,7 @@ class App:
 
 
 def _log_request(request: Request, code: int, seconds: float, audit_id: bytes) -> None:
-    """A line on a request: one that took long, or each where the log is that detailed."""
+    """Logs a request that took long, or each where the log is that detailed."""
     user = request.user
     log.log(
         logging.INFO if seconds > SLOW_SECONDS else logging.DEBUG,

@@ -63,7 +63,7 @@ class Assembly:
 
 
 async def _nothing() -> None:
-    """For a part that has nothing to do at one of its ends."""
+    """Does nothing, for a part without a start or a stop."""
 
 
 class Ends:

@@ -199,7 +199,7 @@ class WatchCache:
         return sum([resource.superseded for resource in self._resources.values()])
 
     def _shorten(self) -> None:
-        """The resources with the longest pasts keep half of them."""
+        """Halves the longest pasts of resources."""
         for resource in sorted(self._resources.values(), key=lambda each: -each.window_bytes):
             before = resource.window_bytes
             resource.shorten(before // 2)

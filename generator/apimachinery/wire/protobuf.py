@@ -647,7 +647,7 @@ def _without_zeros(schema: Any) -> Any:
 
 
 def _add(file: Any, name: str, fields: Mapping[str, tuple[int, str]]) -> None:
-    """A message; types as ``Messages._type_of`` gives them."""
+    """Adds a message; types as ``Messages._type_of`` gives them."""
     message = file.message_type.add(name=name)
     for attribute, (number, kind) in fields.items():
         field = message.field.add(name=attribute, number=number, label=_FIELD.LABEL_OPTIONAL)

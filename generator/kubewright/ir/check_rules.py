@@ -167,7 +167,7 @@ def destination(path: str, rules: Iterable[ConversionRule], forward: bool) -> st
 
 
 def _check_lists(conversion: Conversion, diagnostics: Diagnostics) -> None:
-    """A rule leads through the same lists on both sides, or through one that another rule moves."""
+    """Checks that a rule leads through the same lists on both sides, or through one that another rule moves."""
     for forward in (True, False):
         for step in steps_of(conversion.rules, forward):
             if step.rule.action in _THROUGH_LISTS and step.here and step.there:

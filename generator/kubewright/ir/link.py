@@ -228,7 +228,7 @@ def _assign_group_versions(table: dict[str, Definition]) -> None:
 
 
 def _refuse_alias_cycles(table: dict[str, Definition], diagnostics: Diagnostics) -> None:
-    """A chain of definitions that are nothing but references must end somewhere."""
+    """Refuses chains of definitions that are nothing but references and lead back to themselves."""
     for name in sorted(table):
         seen = [name]
         node = table[name].value.type

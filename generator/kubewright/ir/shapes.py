@@ -185,7 +185,7 @@ class _Folder:
         self._settle()
 
     def _settle(self) -> None:
-        """A part is at home where the first of the shapes around it is.
+        """Puts a part where the first of the shapes around it is.
 
         So references go from less ready definitions to readier ones only, and modules do not import each other. Parts
         have smaller numbers than what is around them.

@@ -112,7 +112,7 @@ def _read_verdict(path: Path) -> list[GateFault] | None:
 
 
 def _write_verdict(path: Path, faults: list[GateFault]) -> None:
-    """A cache that cannot be written is not a fault of the input: the next run judges again."""
+    """Writes a verdict, if that is possible: without it the next run judges again."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(f".{os.getpid()}")

@@ -191,7 +191,7 @@ def _print_lines(entries: list[Json], *, with_names: bool) -> None:
 
 
 def _print_difference(older: Json, newer: Json) -> None:
-    """The lines that a change changed, below its version."""
+    """Prints the lines that a change changed, below its version."""
     before, after = older.get("object"), newer.get("object")
     if newer["change"] == "deleted" or not isinstance(after, dict):
         return

@@ -297,7 +297,7 @@ class _Walk:
             del self.dear[4:]
 
     def total(self) -> None:
-        """The faults of all rules together."""
+        """Reports the rules that cost too much together."""
         if self.cost <= SCHEMA_COST_LIMIT:
             return
         for _, node, path in self.dear:

@@ -270,7 +270,7 @@ class RuleRun:
         self.left -= outcome.cost
 
     def failed(self, outcome: Outcome, node: RuleNode, rule: SchemaRule, field: str, pieces: Pieces) -> None:
-        """A rule that could not be computed."""
+        """Reports a rule that could not be computed."""
         error, name = outcome.error, rule.message.strip(_TRIM) or rule.rule.strip(_TRIM)
         add = self.outcome_violations.append
         if isinstance(error, CostLimitError):
@@ -294,7 +294,7 @@ class RuleRun:
         pieces: Pieces,
         correlation: Correlation,
     ) -> None:
-        """A rule that does not hold."""
+        """Reports a rule that does not hold."""
         rule = compiled.rule
         if path[0]:
             field = f"{field}.{path[0]}" if field else path[0]

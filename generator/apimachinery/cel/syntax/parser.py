@@ -416,7 +416,7 @@ class _Parser:
         return StructExpr(offset, ("." if leading else "") + ".".join(names), entries)
 
     def lone_comma(self, closing: str) -> None:
-        """The grammar lets ``[,]`` pass for ``[]``."""
+        """Takes ``[,]`` for ``[]``, as the grammar does."""
         if self.tokens[self.at][0] == "','" and self.tokens[self.at + 1][0] == closing:
             self.at += 1
 

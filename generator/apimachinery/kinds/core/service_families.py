@@ -56,7 +56,7 @@ def settle_families(spec: Json, before: Json, cluster: Sequence[str]) -> list[Fi
 
 
 def _release_second(spec: Json, before: Json) -> None:
-    """A service that is to have one family and leaves its two addresses as they were loses the second."""
+    """Drops the second address of a service that is to have one family and left both as they were."""
     if spec["ipFamilyPolicy"] != "SingleStack" or before.get("ipFamilyPolicy") in (None, "SingleStack"):
         return
     for key in ("clusterIPs", "ipFamilies"):

@@ -38,7 +38,7 @@ class Reinvocation:
         return not self._operation.second_round or key in self._due
 
     def called(self, key: Hashable, *, changed: bool, willing: bool, for_itself: bool = False) -> None:
-        """One was called; ``willing`` where it may be called again, ``for_itself`` where its own change counts too."""
+        """Notes a call; ``willing`` where it may be called again, ``for_itself`` where its own change counts too."""
         if willing and for_itself:
             self._willing.add(key)
         if changed:
@@ -48,7 +48,7 @@ class Reinvocation:
             self._willing.add(key)
 
     def leave(self) -> None:
-        """The plugin is done with this round."""
+        """Ends a plugin's round."""
         self._left = encode(self._operation.obj)
 
     def _require(self) -> None:

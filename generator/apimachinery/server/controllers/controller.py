@@ -60,7 +60,7 @@ class Running(ABC):
 
     @abstractmethod
     async def _run(self) -> None:
-        """What it does until it is cancelled."""
+        """Reconciles until it is cancelled."""
 
 
 def written(event: Event) -> Iterable[str]:

@@ -51,7 +51,7 @@ async def make_namespace(catalog: Catalog, writer: Writer, name: str) -> None:
 
 
 async def make_service_range(catalog: Catalog, writer: Writer, networks: Sequence[str]) -> None:
-    """The ServiceCIDR that addresses of services come from at first. Raises StorageError."""
+    """Creates the ServiceCIDR that addresses of services come from at first. Raises StorageError."""
     resource = (GROUP, "v1", "servicecidrs")
     await _make(
         catalog, writer, resource, {"metadata": {"name": "kubernetes"}, "spec": {"cidrs": [*networks]}}
@@ -79,7 +79,7 @@ async def make_service_range(catalog: Catalog, writer: Writer, networks: Sequenc
 
 
 async def make_own_service(catalog: Catalog, writer: Writer, address: str, port: int) -> None:
-    """The Service by which pods find the server: kube-apiserver makes it, and its own tests look for it."""
+    """Creates the Service by which pods find the server: kube-apiserver makes it, and its own tests look for it."""
     six = ":" in address
     obj: Json = {
         "metadata": {

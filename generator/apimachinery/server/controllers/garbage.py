@@ -248,7 +248,7 @@ class GarbageCollector(Running):
                 self._deaths.set()
 
     def _check_dependents(self, uid: str) -> None:
-        """Of an object that appears after those that name it."""
+        """Checks those that named an object before it appeared."""
         for dependent in self._dependents.get(uid, ()):
             node = self._nodes[dependent]
             for owner in node.metadata.ownerReferences or ():

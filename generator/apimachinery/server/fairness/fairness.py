@@ -135,7 +135,7 @@ class Fairness:
         task.add_done_callback(self._reading.discard)
 
     async def _put_large(self, value: bytes) -> None:
-        """A schema that takes long to read, apart from the loop; only if none came after it meanwhile."""
+        """Reads a large schema off the loop, and keeps it unless a newer one came meanwhile."""
         name = read_name(value)
         self._newest[name] = value
         schema = await compute(LONG, lambda: read_schema(decode(value)))
@@ -291,7 +291,7 @@ class Fairness:
         return Ticket(lane, queue, seats, flow, perf_counter(), watches)
 
     def leave(self, ticket: Ticket) -> None:
-        """A request is done, or, of a watch, its beginning."""
+        """Ends a request, or, of a watch, its beginning."""
         lane, seconds = ticket.lane, perf_counter() - ticket.began
         lane.executing -= 1
         executed = lane.executed[ticket.watches]
@@ -329,7 +329,7 @@ class Fairness:
             asyncio.get_running_loop().call_soon(self._turn)
 
     def _turn(self) -> None:
-        """The next turn: lets in whose turn it is, a few of all levels, each level by its shares."""
+        """Lets in whose turn it is, a few of all levels, each level by its shares."""
         self._turning = False
         before, self._turned_at = self._turned_at, thread_time()
         self._left = TURN if self._turned_at - before < LONG_TURN_SECONDS else 1

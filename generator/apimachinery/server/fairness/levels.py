@@ -174,7 +174,7 @@ class Level:
         return waiter
 
     def leave(self, waiter: Waiter) -> None:
-        """A request that waits gives up."""
+        """Takes out a request that gives up waiting."""
         if waiter in waiter.queue.waiting:
             waiter.queue.waiting.remove(waiter)
             self.waiting -= 1
@@ -199,7 +199,7 @@ class Level:
         self._busy.add(queue)
 
     def begin(self, queue: Queue, seats: int, flow: str) -> None:
-        """A request of a queue is let in."""
+        """Lets in a request of a queue."""
         if not queue.waiting and not queue.executing:
             self._join(queue)
         self.due = max(self.due, queue.due)
@@ -210,7 +210,7 @@ class Level:
         self._held[flow] = self._held.get(flow, 0) + seats
 
     def end(self, queue: Queue, seats: int, flow: str, seconds: float) -> None:
-        """It is done, after so many seconds."""
+        """Ends a request, after so many seconds."""
         queue.due += seats * (seconds - self.average)
         self.average += SMOOTHING * (seconds - self.average)
         queue.executing -= 1

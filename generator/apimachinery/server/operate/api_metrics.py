@@ -60,7 +60,7 @@ class ApiMetrics:
         self._of_writes: dict[tuple[str, str, str], tuple[Distribution, Count, Count]] = {}
 
     def step(self, operation: str, validates: bool, refused: bool, seconds: float) -> None:
-        """A step of admission (all plugins that may change an object, or all that may only refuse it)."""
+        """Counts a step of admission (all plugins that may change an object, or all that may only refuse it)."""
         place = (operation, validates, refused)
         series = self._of_steps.get(place)
         if series is None:
@@ -69,7 +69,7 @@ class ApiMetrics:
         series.observe(seconds)
 
     def webhook(self, name: str, operation: str, kind: str, code: int, seconds: float) -> None:
-        """A call to a webhook: ``code`` is 200 where it allowed, 0 where it could not be asked."""
+        """Counts a call to a webhook: ``code`` is 200 where it allowed, 0 where it could not be asked."""
         refused = code != 200
         self._webhooks.at(name, operation, _flag(refused), kind).observe(seconds)
         self._requests.at(str(code), name, operation, _flag(refused), kind).value += 1

@@ -71,11 +71,11 @@ class Health:
             self.add(Check(name, lambda: self.started, grace=True))
 
     def add(self, check: Check) -> None:
-        """A check of all three endpoints."""
+        """Adds a check to all three endpoints."""
         self._live.append(check)
 
     def add_ready(self, check: Check) -> None:
-        """A check of /readyz alone: to start again would not help."""
+        """Adds a check to /readyz alone: a restart would not help."""
         self._ready.append(check)
 
     def answer(self, request: Request) -> Response | None:

@@ -56,7 +56,7 @@ def add_process_metrics(metrics: Metrics) -> None:
 
 
 def add_build_info(metrics: Metrics, release: str) -> None:
-    """Which release the server answers as (``1.36``)."""
+    """Adds the release that the server answers as (``1.36``)."""
     major, _, minor = release.partition(".")
     metrics.asked(
         "kubernetes_build_info", "The release that the server answers as.",

@@ -71,7 +71,7 @@ class Counted:
         self.long_running = metrics.long_running.at(*labels) if long_running else None
 
     def answered(self, code: int, seconds: float, size: int, body: int, dry_run: str) -> None:
-        """One request was answered."""
+        """Counts one answer."""
         count = self._codes.get((code, dry_run))
         if count is None:
             component, group, version, resource, subresource, scope, verb = self.labels
@@ -185,13 +185,13 @@ class RequestMetrics:
         return counted
 
     def deprecated(self, group: str, version: str, resource: str, subresource: str, removed: str) -> None:
-        """A deprecated API was asked for."""
+        """Counts a request for a deprecated API."""
         self._deprecated.at(group, removed, resource, subresource, version).value = 1
 
     def answered(
         self, request: Request, response: Response | StreamResponse | UpgradeResponse, seconds: float
     ) -> None:
-        """A request was answered, or its stream begins."""
+        """Counts an answer, or the beginning of its stream."""
         counted: Counts | None = request.counted
         if counted is None:
             counted = self._of_path(request)
@@ -243,7 +243,7 @@ class RequestMetrics:
         return counted
 
     def given_up(self, code: int, request: Request) -> None:
-        """A request that the server gave up: it took too long, or there were too many."""
+        """Counts a request that the server gave up: it took too long, or there were too many."""
         labels = (request.counted or self._of_path(request)).labels
         component, group, version, resource, subresource, scope, verb = labels
         self._terminated.at(

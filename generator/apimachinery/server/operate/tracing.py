@@ -32,7 +32,7 @@ class Tracing:
         self.stop = stop
 
     def record(self, request: Request, code: int, audit_id: str) -> None:
-        """A request was answered."""
+        """Ends the span of a request."""
         from opentelemetry import trace
 
         ended = time.time_ns()

@@ -127,7 +127,7 @@ class CustomWrites:
             raise patch_fault(encoded(new), fault)
 
     def finish_applied(self, target: WriteTarget, new: Json) -> None:
-        """What is applied as null is refused as null, where a create would drop it."""
+        """Keeps nulls of what is applied, so that they are refused; a create drops them."""
         nulls = list(_nulls(new))
         target.empties = finish_form(new, target.served)
         for holder, key in nulls:

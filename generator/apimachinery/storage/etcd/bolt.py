@@ -77,7 +77,7 @@ class BoltFile:
                 yield key, inner
 
     def _check_hash(self) -> None:
-        """A snapshot says what its bytes are."""
+        """Checks that a snapshot's bytes have the hash it names."""
         if self._size % 512 != _HASH_BYTES:
             return
         whole = memoryview(self._data)

@@ -253,7 +253,7 @@ class EtcdStorage:
         return self._present.replace(records, unread, named)
 
     async def _begin_again(self, compacted: int) -> None:
-        """The events past what was seen are compacted: reads the state and publishes what differs."""
+        """Reads the state and publishes what differs, where the events past what was seen are compacted."""
         log.warning("events were compacted before they came; the state is read again")
         before = await self._load()
         self.note_compacted(compacted)

@@ -58,7 +58,7 @@ class Freshness:
         self._asked: list[asyncio.Future[None]] = []
 
     def advance(self, revision: int) -> None:
-        """All events up to ``revision`` have come: wakes who waited for that."""
+        """Wakes who waited for the events up to ``revision``."""
         self.revision = max(self.revision, revision)
         while self._waiting and self._waiting[0][0] <= self.revision:
             waiter = heapq.heappop(self._waiting)[3]

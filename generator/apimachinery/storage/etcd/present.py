@@ -59,11 +59,11 @@ class Present:
         return RecordPage([self._records[key] for key in keys[low:high]], revision, end - high)
 
     def expect(self, key: str, stored: bytes, value: Value) -> None:
-        """A write of this server's own is on its way: ``stored`` is what etcd is given for ``value``."""
+        """Notes that a write of this server is on its way: ``stored`` is what etcd is given for ``value``."""
         self._own[key] = (stored, value)
 
     def expect_no_more(self, key: str, value: Value) -> None:
-        """The write of ``value`` is over, unless another one of the same key has begun since."""
+        """Forgets the write of ``value``, unless another one of the same key has begun since."""
         if (own := self._own.get(key)) is not None and own[1] is value:
             del self._own[key]
 

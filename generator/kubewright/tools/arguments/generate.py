@@ -17,7 +17,7 @@ kubewright generate crds/ --package shop_api --output src --check   # in CI: exi
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of ``generate``."""
+    """Declares the options."""
     parser.add_argument(
         "specs",
         nargs="*",

@@ -114,7 +114,7 @@ class _Aside:
             files.append(file)
 
     def note(self, found: Project) -> None:
-        """One note for each folder."""
+        """Writes one note for each folder."""
         for (reason, folder), files in self.files.items():
             one, several, hint = _ASIDE[reason]
             said = f"{len(files)} {several}" if len(files) > 1 else one

@@ -178,7 +178,7 @@ def _columns(kind: KindNames, names: dict[str, Any]) -> list[dict[str, str]]:
 
 
 def _add_hooks(plan: FilePlan, folder: Path, kind: str, group: str, version: str, copied: str = "") -> None:
-    """The entry of a kind in the ``hooks.py`` of its group-version."""
+    """Adds a kind to the ``hooks.py`` of its group-version."""
     pairs = {(group, version)}
     for path in (folder / "crds").glob("*.yaml"):
         value, _ = read(path)

@@ -92,7 +92,7 @@ def make_audit(options: argparse.Namespace) -> tuple[MakeAudit | None, list[str]
 
 
 def _check_log(path: Path) -> None:
-    """A log that cannot be written is known at the start."""
+    """Checks at the start that a log can be written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab"):
         pass

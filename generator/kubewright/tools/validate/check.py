@@ -375,7 +375,7 @@ def _value_at(value: Any, steps: Steps) -> Any:
 
 
 def _settle_metadata(work: Json, namespaced: bool) -> None:
-    """What a server writes into metadata before it judges it."""
+    """Writes into metadata what a server does before it judges it."""
     metadata = work.get("metadata")
     if not isinstance(metadata, dict):
         metadata = work["metadata"] = {}
@@ -388,7 +388,7 @@ def _settle_metadata(work: Json, namespaced: bool) -> None:
 
 
 def _prepare(strategy: Strategy | None, work: Json) -> None:
-    """What a server does between defaults and rules: built-in admission, an empty status, the kind's own step."""
+    """Does what a server does between defaults and rules: built-in admission, an empty status, the kind's own step."""
     if strategy is None:
         return
     if strategy.admit is not None:

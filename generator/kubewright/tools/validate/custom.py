@@ -70,7 +70,7 @@ def judge_crd(crd: Json) -> list[FieldError]:
 
 
 def _read_nulls(crd: Json) -> None:
-    """A null where a CRD has a struct is an empty one, as Go decodes it."""
+    """Reads a null where a CRD has a struct as an empty one, as Go does."""
     spec = crd["spec"] = crd.get("spec") or {}
     spec["names"] = spec.get("names") or {}
     spec["versions"] = [version or {} for version in spec.get("versions") or []]

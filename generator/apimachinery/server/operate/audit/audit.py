@@ -85,7 +85,7 @@ class Audit:
             raise internal("audit: the event of the request cannot be written") from None
 
     def answered(self, request: Request, answer: Answer, *, panicked: bool = False) -> None:
-        """A request has its answer; of a stream, its beginning: the end is noted when it was sent."""
+        """Notes an answer; of a stream, its beginning: the end is noted when it was sent."""
         trail = request.trail
         if not isinstance(trail, AuditedRequest):
             return

@@ -65,24 +65,24 @@ class AuditedRequest:
         self._object = encoded
 
     def note_name(self, name: str) -> None:
-        """The name that a created object has, where the path has none."""
+        """Notes the name of a created object, where the path has none."""
         if name and not self._name:
             self._name = name
 
     def received(self) -> None:
-        """The request is here."""
+        """Notes that the request is here."""
         self._emit("RequestReceived", self._received, None)
 
     def started(self, answer: Answer) -> None:
-        """The head of an answer is known whose body takes its time."""
+        """Notes that the head of a long answer is known."""
         self._emit("ResponseStarted", time.time(), answer)
 
     def complete(self, answer: Answer) -> None:
-        """The answer is complete."""
+        """Notes that the answer is complete."""
         self._emit("ResponseComplete", time.time(), answer)
 
     def panicked(self, answer: Answer) -> None:
-        """The server failed."""
+        """Notes that the server failed."""
         self._emit("Panic", time.time(), answer)
 
     @property
