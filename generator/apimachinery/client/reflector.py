@@ -62,6 +62,7 @@ from apimachinery.client.errors import (
     Unauthorized,
     UnreadableObject,
 )
+from apimachinery.client.sharing import sharing
 from apimachinery.client.transport import LineStream, Request, TransportError
 from apimachinery.meta.errors import ApiError
 from apimachinery.meta.printing import printable
@@ -224,7 +225,7 @@ class ReflectorPlan(Generic[T]):
         self, target: Target, codec: Codec[T], selection: ListOptions, options: ReflectorOptions
     ) -> None:
         self.target = target
-        self.codec = codec
+        self.codec = sharing(codec)
         self.selection = selection
         self.options = options
         self.mirror: Mirror[T] = Mirror()
