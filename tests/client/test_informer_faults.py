@@ -54,7 +54,7 @@ class Interrupted:
         meta = {"resourceVersion": str(self.version)}
         return call.decode(json.dumps({"metadata": meta, "items": [obj("a", self.version)]}).encode())
 
-    def stream(self, request: Request) -> Any:
+    def _stream(self, request: Request) -> Any:
         self.check()
         self.closed = False
         return EndedLines(self.lines(request), self)
@@ -91,7 +91,7 @@ class AsyncInterrupted(Interrupted):
     async def run(self, call: Call[Any]) -> Any:
         return super().run(call)
 
-    async def stream(self, request: Request) -> Any:
+    async def _stream(self, request: Request) -> Any:
         self.check()
         return AsyncAwakeLines(self.lines(request))
 

@@ -151,7 +151,7 @@ class FakeClient:
     def run(self, call: Call[Any]) -> Any:
         return call.decode(self.server.list())
 
-    def stream(self, request: Request) -> Any:
+    def _stream(self, request: Request) -> Any:
         return Lines(self.server.lines(request))
 
 
@@ -159,7 +159,7 @@ class AsyncFakeClient(FakeClient):
     async def run(self, call: Call[Any]) -> Any:
         return call.decode(self.server.list())
 
-    async def stream(self, request: Request) -> Any:
+    async def _stream(self, request: Request) -> Any:
         return AsyncLines(self.server.lines(request))
 
 

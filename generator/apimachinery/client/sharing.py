@@ -1,8 +1,8 @@
 """Equal parts of the objects of a mirror, kept once: containers of one template, conditions, managed fields. No I/O.
 
 Objects of a mirror are read-only, so they may share what is equal. Parts are told apart by their JSON, which is cheap
-to make, and compared before they are shared. What is remembered is bounded: a mirror of objects that have little in common
-forgets, and begins again.
+to make, and compared before they are shared. What is remembered is bounded: a mirror of objects that have little in
+common forgets, and begins again.
 """
 
 from __future__ import annotations
