@@ -110,7 +110,7 @@ def next_to_a_quiet_user(target: Target, chance: random.Random, options: argpars
                 }
             )
         )
-        flags = ["--anonymous-admin", "--enable-admission-plugins", "ServiceAccount"]
+        flags = ["--anonymous-admin", "--tls=off", "--enable-admission-plugins", "ServiceAccount"]
         flags += ["--authorization-mode", "RBAC,Webhook", "--authorization-webhook-config-file", str(asked)]
         flags += ["--authentication-token-webhook-config-file", str(asked)]
         own = Target(Path(folder), flags)
