@@ -94,7 +94,10 @@ def test_a_daemon_set_has_a_pod_on_each_node_that_takes_it(objects: Objects) -> 
     assert (status["desiredNumberScheduled"], status["numberAvailable"]) == (1, 1)
     objects.patch("daemonsets", "web", spec={"template": template(image="image:2")})
     assert objects.images() == ["image:2"]
-    assert len(objects.all("controllerrevisions")) == 2
+    revisions = objects.all("controllerrevisions")
+    assert len(revisions) == 2
+    keys = [*revisions[0]["data"]["spec"]["template"]]
+    assert keys == sorted(keys), "clients compare the bytes with their own"
     objects.patch("daemonsets", "web", spec={"template": {"spec": {"nodeSelector": {"disk": "ssd"}}}})
     assert objects.all("pods") == []
     assert objects.get("daemonsets", "web")["status"]["desiredNumberScheduled"] == 0
