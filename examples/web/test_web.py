@@ -67,11 +67,12 @@ class Proxy(http.server.SimpleHTTPRequestHandler):
 
     server: Any
 
-    def do_GET(self) -> None:
-        if self.path.startswith(("/apis/", "/api/")):
-            self.forward()
-        else:
-            super().do_GET()
+    def send_head(self) -> Any:
+        """What a GET is answered with: a file, unless it is of the API and answered already."""
+        if not self.path.startswith(("/apis/", "/api/")):
+            return super().send_head()
+        self.forward()
+        return None
 
     def do_POST(self) -> None:
         if self.path == "/result":
