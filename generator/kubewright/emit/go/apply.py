@@ -18,7 +18,8 @@ _SUFFIXES = ("ApplyConfiguration", "Apply", "AC")
 
 def configuration_name(name: str) -> str:
     """The configuration of a class: called as client-go calls it, or shorter where that would be too long."""
-    return name + next((suffix for suffix in _SUFFIXES if len(name + suffix) <= MAX_NAME), _SUFFIXES[-1])
+    suffix = next((suffix for suffix in _SUFFIXES if len(name + suffix) <= MAX_NAME), _SUFFIXES[-1])
+    return name[: MAX_NAME - len(suffix)] + suffix
 
 
 def apply_file(structs: Structs) -> str:
