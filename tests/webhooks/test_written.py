@@ -138,7 +138,7 @@ def test_who_may_not(serve: Callable[[Webhooks], Any], namespace: str, client: C
     maps.create(ConfigMap(metadata={"name": "a", "namespace": namespace}, data={"a": "b"}))  # type: ignore[arg-type]
     with pytest.raises(Forbidden, match="not that one"):
         maps.delete("a", namespace=namespace)
-    assert seen[-1].operation == "DELETE" and (seen[-1].old or {})["data"] == {"a": "b"}
+    assert seen[-1].operation == "DELETE" and (seen[-1].old or {})["data"] == {"a": "b"}  # type: ignore[index]
     with pytest.raises(ValueError, match=r"who.example.com has a validating webhook look already"):
         webhooks.validating("pods")(look)
 

@@ -26,7 +26,9 @@ from typing import Any, Final
 from apimachinery.kinds.amounts import aggregate, parsed
 from apimachinery.meta.json import Json
 from apimachinery.meta.selectors import parse_label_selector
-from apimachinery.server.node.commands import Command, Execute, Pod, Ran
+from apimachinery.server.node.commands import Command as Command
+from apimachinery.server.node.commands import Execute, Pod
+from apimachinery.server.node.commands import Ran as Ran
 from apimachinery.server.node.faults import NodeFaults
 from apimachinery.server.node.shapes import NodeShape, shapes
 from apimachinery.server.node.shell import ContainerShell
