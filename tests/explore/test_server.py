@@ -262,9 +262,9 @@ def test_a_policy_is_tried(asking: Asking) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--server", "x"], "begins with http:// or https://"),
-        (["--server", "http://x", "--context", "y"], "give no kubeconfig"),
-        (["--certificate-authority", "x"], "goes with --server"),
+        (["--url", "x"], "begins with http:// or https://"),
+        (["--url", "http://x", "--context", "y"], "give no kubeconfig"),
+        (["--certificate-authority", "x"], "goes with --url"),
         (["--kubeconfig", "/nowhere"], "/nowhere"),
     ],
 )

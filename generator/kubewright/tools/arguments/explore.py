@@ -21,7 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--context", default="", metavar="NAME", help="as kubectl's")
     parser.add_argument(
-        "--server",
+        "--url",
+        dest="server",
         default="",
         metavar="URL",
         help="no kubeconfig: whoever opens the page logs in to this server",
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--certificate-authority",
         default="",
         metavar="FILE",
-        help="with --server: who signed its certificate",
+        help="with --url: who signed its certificate",
     )
     parser.add_argument(
         "--port", type=port_number, default=0, metavar="PORT", help="on 127.0.0.1 (default: a free one)"

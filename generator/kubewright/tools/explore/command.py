@@ -50,12 +50,12 @@ def _config(options: argparse.Namespace) -> Config:
     """Raises ConfigError."""
     if not options.server:
         if options.certificate_authority:
-            raise ConfigError("--certificate-authority: goes with --server; a kubeconfig names its own")
+            raise ConfigError("--certificate-authority: goes with --url; a kubeconfig names its own")
         return Config.load(options.kubeconfig, context=options.context)
     if options.kubeconfig or options.context:
-        raise ConfigError("--server: the page logs in there, so give no kubeconfig")
+        raise ConfigError("--url: the page logs in there, so give no kubeconfig")
     if not options.server.startswith(("http://", "https://")):
-        raise ConfigError(f"--server {options.server}: begins with http:// or https://")
+        raise ConfigError(f"--url {options.server}: begins with http:// or https://")
     authority = b""
     if options.certificate_authority:
         try:

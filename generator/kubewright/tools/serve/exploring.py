@@ -30,7 +30,7 @@ class ServedExplorer:
 
     async def start(self, url: str) -> None:
         """Starts it; it prints its address to standard error. Raises OSError."""
-        words = ["explore", "--server", url, "--port", str(self._port), "--with-parent"]
+        words = ["explore", "--url", url, "--port", str(self._port), "--with-parent"]
         if self._authority:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             path = self._folder / "explorer-ca.crt"
