@@ -30,21 +30,20 @@ def parse_query(text: str) -> dict[str, list[str]]:
 
 def values_of(text: str, name: str, most: int | None = None) -> Iterator[str]:
     """The values of one name, as ``parse_query`` reads them. Those of more than ``most`` characters, as they came, are
-    empty, and nobody looks whether they are good; that is for names whose long values nobody may use."""
+    empty; that is for names whose long values nobody may use."""
     if name not in text and "%" not in text:
         return
     for match in _pair_named(name).finditer(f"&{text}"):
         value = match[1] or ""
-        if most is not None and len(value) > most:
-            yield ""
-            continue
+        # A bad one is no value, however long it is: the next of its name counts, as for the handler.
         if ";" in value:
             continue
         if "%" in value or "+" in value:
             if not _good_escapes(value):
                 continue
-            value = _decoded(value)
-        yield value
+            if most is None or len(value) <= most:
+                value = _decoded(value)
+        yield value if most is None or len(value) <= most else ""
 
 
 @lru_cache(maxsize=100)
