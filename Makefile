@@ -158,7 +158,7 @@ soak: $(SETUP) ## the same for an hour
 	$(RUN) -m tests.attack.run --soak 3600 $(ATTACK)
 
 release: $(SETUP) ## everything CI runs, then wheel and source archive in dist/, built twice and compared
-	$(MAKE) --no-print-directory test gate docs
+	$(MAKE) --no-print-directory explorer test gate docs
 	$(RUN) -m tests.packaging.release
 
 .PHONY: plain explorer

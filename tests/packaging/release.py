@@ -1,6 +1,7 @@
 """``make release``: says what keeps a version from being released, then builds it twice and compares the bytes.
 
-What is built is the commit, not the folder: files that nobody added cannot get in. Nothing is tagged or sent anywhere.
+What is built is the commit, not the folder: files that nobody added cannot get in, but for the explorer's page, which
+``make explorer`` makes of the commit. Nothing is tagged or sent anywhere.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from apimachinery.meta.version import VERSION
 from tests.packaging.environment import ROOT
 
 LONGEST_SUBJECT = 72
+PAGE = "generator/kubewright/tools/explore/page"
 ODD_SETTINGS = {"TZ": "Pacific/Kiritimati", "PYTHONHASHSEED": "7", "LC_ALL": "C"}
 """Settings of the second build: another machine has others."""
 
@@ -33,6 +35,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="kubewright-release-") as name:
         source = Path(name, "source")
         _export(source)
+        shutil.copytree(ROOT / PAGE, source / PAGE)
         built = build(source, Path(name), _git("log", "-1", "--format=%ct"))
         shutil.rmtree(ROOT / "dist", ignore_errors=True)
         shutil.copytree(built, ROOT / "dist")
@@ -82,6 +85,8 @@ def _in_changelog(text: str, version: str) -> Iterator[str]:
 def _in_repository() -> Iterator[str]:
     if changed := _git("status", "--porcelain"):
         yield f"not committed:\n{changed}"
+    if not (ROOT / PAGE).is_dir():
+        yield "the explorer's page is not built: make explorer"
     if _git("tag", "--list", f"v{VERSION}"):
         yield f"v{VERSION} is tagged already: raise VERSION in apimachinery/meta/version.py"
     # The history before the first tag is as it is.
