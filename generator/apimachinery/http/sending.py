@@ -11,6 +11,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from heapq import heappop, heappush
+from itertools import count
 from typing import Any, cast
 
 from apimachinery.http.compression import gzip_parts, wants_gzip
@@ -24,27 +26,59 @@ TURN_SECONDS = 0.001
 """A write of a megabyte takes about as long; what others wait for takes some turns of the loop."""
 
 
+WOKEN_AT_ONCE = 8
+"""So many of those who wait are asked in a turn; a write takes a tenth of one at least."""
+
+
 class Pace:
     """The large writes of all connections: those of a millisecond are made in one turn of the loop, and whatever
-    else is due has its turn before the next ones."""
+    else is due has its turn before the next ones. Who has waited longest is next: a connection that has much to send
+    would else begin its next piece in each turn before those that wait are asked."""
 
     def __init__(self) -> None:
         self._spent = 0.0
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self._tickets = count()
+        self._woken = 0
+        self._due = False
 
     async def begin(self) -> float:
         """Waits until there is time for a large write in this turn; what ``end`` wants to know."""
-        while self._spent > TURN_SECONDS:
-            await asyncio.sleep(0)
+        if self._spent > TURN_SECONDS or self._waiting or self._woken:
+            ticket = next(self._tickets)
+            await self._wait(ticket)
+            while self._spent > TURN_SECONDS:
+                await self._wait(ticket)
         return time.thread_time()
 
     def end(self, began: float) -> None:
         """Ends the write."""
-        if not self._spent:
-            asyncio.get_running_loop().call_soon(self._begin_turn)
         self._spent += time.thread_time() - began
+        self._have_turn()
+
+    async def _wait(self, ticket: int) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        heappush(self._waiting, (ticket, turn))
+        self._have_turn()
+        try:
+            await turn
+        finally:
+            self._woken -= not turn.cancelled()
+
+    def _have_turn(self) -> None:
+        if not self._due:
+            self._due = True
+            asyncio.get_running_loop().call_soon(self._begin_turn)
 
     def _begin_turn(self) -> None:
-        self._spent = 0.0
+        self._due, self._spent = False, 0.0
+        for _ in range(min(WOKEN_AT_ONCE, len(self._waiting))):
+            _, turn = heappop(self._waiting)
+            if not turn.done():
+                turn.set_result(None)
+                self._woken += 1
+        if self._waiting:
+            self._have_turn()
 
 
 class Sender:
@@ -101,15 +135,19 @@ class Sender:
         """Over TLS everything written is encrypted at once, into memory, so a large body goes piece by piece."""
         if not self._secure:
             began = await self._pace.begin()
-            self._transport.writelines(parts)
-            self._pace.end(began)
+            try:
+                self._transport.writelines(parts)
+            finally:
+                self._pace.end(began)
             return
         for part in parts:
             view = memoryview(part)
             for low in range(0, len(part), PIECE_BYTES):
                 began = await self._pace.begin()
-                self._transport.write(view[low : low + PIECE_BYTES])
-                self._pace.end(began)
+                try:
+                    self._transport.write(view[low : low + PIECE_BYTES])
+                finally:
+                    self._pace.end(began)
                 if self.drained is not None:
                     await self.drained
 
