@@ -37,8 +37,9 @@ def test_many_large_writes_are_made_in_many_turns_of_the_loop(monkeypatch: pytes
     assert [entry for entry in done if entry != "turn"] == [f"write {number}" for number in range(7)]
 
 
+@pytest.mark.parametrize("goes_on", [False, True])
 @pytest.mark.parametrize("leaves", [0, 2])
-def test_who_waits_longest_is_next(leaves: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_waits_longest_is_next(leaves: int, goes_on: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that has its next write ready at once took every turn, and others waited for seconds."""
     clock = iter(range(100_000))
     monkeypatch.setattr(time, "thread_time", lambda: next(clock))
@@ -47,7 +48,7 @@ def test_who_waits_longest_is_next(leaves: int, monkeypatch: pytest.MonkeyPatch)
 
     async def write_without_end(pace: Pace, number: int) -> None:
         while True:
-            began = await pace.begin()
+            began = await pace.begin(goes_on=goes_on)
             made[number] += 1
             pace.end(began)
 

@@ -42,9 +42,10 @@ class Pace:
         self._woken = 0
         self._due = False
 
-    async def begin(self) -> float:
-        """Waits until there is time for a large write in this turn; what ``end`` wants to know."""
-        if self._spent > TURN_SECONDS or self._waiting or self._woken:
+    async def begin(self, *, goes_on: bool = False) -> float:
+        """Waits until there is time for a large write in this turn; what ``end`` wants to know. An answer that
+        ``goes_on`` has the rest of its turn, whoever waits."""
+        if self._spent > TURN_SECONDS or (not goes_on and (self._waiting or self._woken)):
             ticket = next(self._tickets)
             await self._wait(ticket)
             while self._spent > TURN_SECONDS:
@@ -140,14 +141,16 @@ class Sender:
             finally:
                 self._pace.end(began)
             return
+        goes_on = False
         for part in parts:
             view = memoryview(part)
             for low in range(0, len(part), PIECE_BYTES):
-                began = await self._pace.begin()
+                began = await self._pace.begin(goes_on=goes_on)
                 try:
                     self._transport.write(view[low : low + PIECE_BYTES])
                 finally:
                     self._pace.end(began)
+                goes_on = True
                 if self.drained is not None:
                     await self.drained
 
