@@ -16,6 +16,13 @@ from kubewright.ir.versions import is_version
 
 APIMACHINERY = "io.k8s.apimachinery.pkg."
 CORE = "io.k8s.api.core."
+_KUBERNETES = (
+    "io.k8s.api.",
+    "io.k8s.apimachinery.",
+    "io.k8s.apiextensions-apiserver.",
+    "io.k8s.kube-aggregator.",
+    "io.k8s.kubernetes.",  # of all built-in types, up to 1.8
+)
 META_GROUP_VERSION = ("meta.k8s.io", "v1")
 
 
@@ -45,6 +52,12 @@ def _from_path(package: str) -> tuple[str, str] | None:
     if not group or not is_version(version):
         return None
     return ("" if package.startswith(CORE) else group, version)
+
+
+def is_built_in(name: str) -> bool:
+    """Whether the definition ``name`` is of Kubernetes' own document. Those of others may begin like it: a group such
+    as ``gateway.networking.k8s.io`` has ``io.k8s.networking.gateway.v1.Gateway``."""
+    return name.startswith(_KUBERNETES)
 
 
 def package_of(name: str) -> str:

@@ -4,7 +4,7 @@ One module per group-version. Objects that a schema declares inline are hoisted 
 name says where they belong: an item of ``spec.rules`` of HTTPRoute is an ``HTTPRouteSpecRule``; a name that would
 be longer than ``MAX_NAME`` says less of the way. Types of installed packages (``Api.external``) are imported. A field
 with a default may be left out, but its default never becomes a Python value: only the server knows the current one.
-Enums of Kubernetes' own definitions (``io.k8s.…``) stay open, those of other specs are ``Literal``.
+Enums of Kubernetes' own definitions stay open, those of other specs are ``Literal``.
 Order is that of a newspaper: each kind, its spec, its status, their parts as they are met, what no kind reaches,
 lists, then names for types that are not objects. Other modules are imported whole under their own name
 (``core_v1.PodSpec``), so that no two classes of one name ever meet.
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from kubewright.emit.code import names
 from kubewright.emit.code.names import PYTHON, Naming
-from kubewright.emit.code.presence import KUBERNETES, PRESERVE, Presence
+from kubewright.emit.code.presence import PRESERVE, Presence
 from kubewright.emit.code.type_expr import (
     ANY,
     BytesExpr,
@@ -34,7 +34,10 @@ from kubewright.emit.code.type_expr import (
 from kubewright.emit.code.unions import Unions
 from kubewright.ir.api import Api, External
 from kubewright.ir.check import resolve
+from kubewright.ir.packages import is_built_in
 from kubewright.ir.types import (
+    ABSENT,
+    Absent,
     Definition,
     EmbeddedObject,
     Field,
@@ -62,8 +65,9 @@ _NOBODY = Definition(name="", group="", version="", value=Value(type=RawJson(), 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldPlan:
     """One attribute. ``type`` is that of a value that is present; ``required`` (it must be sent), ``listed`` (the spec
-    lists it as required) and ``nullable`` are left to the language. ``value`` is the IR's, for emitters that need more.
-    ``factory`` is the expression of a function that gives the value of a field that is always written.
+    lists it as required) and ``nullable`` are left to the language. ``value`` is the IR's, for emitters that need more,
+    ``default`` the one that readers should know of. ``factory`` is the
+    expression of a function that gives the value of a field that is always written.
     """
 
     attribute: str
@@ -73,6 +77,7 @@ class FieldPlan:
     listed: bool
     nullable: bool
     value: Value
+    default: Json | Absent = ABSENT
     factory: str = ""
 
 
@@ -331,6 +336,7 @@ class _Planner:
                     listed=member.required,
                     nullable=member.value.nullable,
                     value=member.value,
+                    default=self.presence.known_default(definition, member),
                 )
             )
         return tuple(plans)
@@ -416,7 +422,7 @@ def _members(value: Value, definition: Definition) -> tuple[Json, ...]:
     members = value.constraints.enum
     if value.nullable:
         members = tuple(member for member in members if member is not None)
-    if definition.name.startswith(KUBERNETES) or not isinstance(value.type, Scalar):
+    if is_built_in(definition.name) or not isinstance(value.type, Scalar):
         return ()
     wanted = {Primitive.STRING: str, Primitive.INTEGER: int}.get(value.type.primitive)
     return members if wanted and members and all(type(member) is wanted for member in members) else ()

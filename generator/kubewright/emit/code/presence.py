@@ -9,10 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubewright.ir.types import ABSENT, Definition, EmbeddedObject, Field, ListOf, Ref, Scalar, Struct, Value
+from kubewright.ir.packages import is_built_in
+from kubewright.ir.types import (
+    ABSENT,
+    Absent,
+    Definition,
+    EmbeddedObject,
+    Field,
+    Json,
+    ListOf,
+    Ref,
+    Scalar,
+    Struct,
+    Value,
+)
 from kubewright.ir.walk import values
 
-KUBERNETES = "io.k8s."
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 
 
@@ -33,9 +45,20 @@ class Presence:
         given = member.value.default
         if not member.required or given is ABSENT or given is None:  # `default: null` is none (apiextensions)
             return member.required
-        if not self._fills_in or owner.name.startswith(KUBERNETES):
+        if not self._fills_in or is_built_in(owner.name):
             return True
-        return not given and (owner.group, owner.version) not in self._crds
+        return not given and self.is_of_go(owner)
+
+    def known_default(self, owner: Definition, member: Field) -> Json | Absent:
+        """The default that readers should know of: the zero of a Go type, which a document states where a field is
+        required or a struct, is none."""
+        given = member.value.default
+        is_zero = not given and (member.required or given == {}) and self.is_of_go(owner)
+        return ABSENT if given is None or is_zero else given
+
+    def is_of_go(self, owner: Definition) -> bool:
+        """Whether a definition is of a Kubernetes-like server's document, so its objects are decoded into structs."""
+        return self._fills_in and (owner.group, owner.version) not in self._crds
 
     def keeps_origin(self, definition: Definition) -> bool:
         """Whether objects may hold, anywhere inside, unknown fields that are kept, or times whose text says more than
@@ -52,7 +75,7 @@ class Presence:
         node = value.type.body if isinstance(value.type, EmbeddedObject) else value.type
         if isinstance(node, Ref):
             target = self._table.get(node.name)
-            return target is not None and not target.name.startswith(KUBERNETES) and self.keeps_origin(target)
+            return target is not None and not is_built_in(target.name) and self.keeps_origin(target)
         if isinstance(node, Scalar):
             return node.is_moment
         if isinstance(node, ListOf):

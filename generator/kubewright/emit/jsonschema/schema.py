@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from kubewright.emit.code.presence import KUBERNETES, PRESERVE, Presence
+from kubewright.emit.code.presence import PRESERVE, Presence
 from kubewright.emit.code.schemas import SchemaWriter
 from kubewright.emit.code.words import FieldWords
-from kubewright.emit.jsonschema.alternatives import has_default, some_field, with_defaults
+from kubewright.emit.jsonschema.alternatives import some_field, with_defaults
 from kubewright.ir.api import Api
 from kubewright.ir.merge import ListType
 from kubewright.ir.types import (
@@ -47,8 +47,8 @@ class Drafts:
 
     def __init__(self, api: Api, words: FieldWords) -> None:
         self._table = {definition.name: definition for definition in api.definitions}
-        self._crds = {(r.group, r.version) for r in api.resources if r.manifest is not None}
-        self._presence = Presence(self._table, self._crds, fills_in=api.interface is None)
+        crds = {(r.group, r.version) for r in api.resources if r.manifest is not None}
+        self._presence = Presence(self._table, crds, fills_in=api.interface is None)
         self._words = words
         self._constraints = SchemaWriter(ref_prefix="#/definitions/")
 
@@ -127,7 +127,7 @@ class Drafts:
         if isinstance(node, ListOf):
             return {
                 "type": "array",
-                "items": self._value(node.items, owner, may_be_null=self._is_ours(owner)),
+                "items": self._value(node.items, owner, may_be_null=self._presence.is_of_go(owner)),
             }
         if isinstance(node, MapOf):
             inner = self._value(node.values, owner, may_be_null=True)
@@ -165,13 +165,7 @@ class Drafts:
         return schema
 
     def _is_required(self, owner: Definition, field: Field) -> bool:
-        if has_default(field) and not self._is_ours(owner):
-            return False
         return self._presence.must_be_sent(owner, field)
-
-    def _is_ours(self, owner: Definition) -> bool:
-        """Whether a definition is one of Kubernetes' Go types, whose JSON is decoded into structs."""
-        return owner.name.startswith(KUBERNETES) and (owner.group, owner.version) not in self._crds
 
     def _embedded(self, node: EmbeddedObject, owner: Definition) -> dict[str, Json]:
         """A whole object inside another: what every object has is let pass, and apiVersion and kind are required."""

@@ -73,8 +73,7 @@ class TypeWriter:
 
     def _field(self, plan: ClassPlan, field: FieldPlan) -> Iterator[str]:
         if self.documented:
-            given = field.value.default
-            tags = [] if given is ABSENT or given is None else [default_tag(given)]
+            tags = [] if field.default is ABSENT else [default_tag(field.default)]
             yield from comment(field.value.doc, "  ", tags)
         text, required = type_text(field.type), field.required
         if plan.kind and field.wire_name in ("apiVersion", "kind"):

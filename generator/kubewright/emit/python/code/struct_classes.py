@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from kubewright.emit.code.layout import ClassPlan, FieldPlan, ModulePlan
 from kubewright.emit.code.names import camel
-from kubewright.emit.code.presence import KUBERNETES
 from kubewright.emit.code.render import class_header, docstring, literal, render, statement, string_literal
 from kubewright.emit.interface import Options
 from kubewright.emit.python.code.annotations import annotation
@@ -91,8 +90,8 @@ class StructClasses:
 def _field_doc(field: FieldPlan, plan: ClassPlan) -> str:
     """What the spec says of a field, and its default: the model has none, so this is where readers see it."""
     parts = [" ".join(field.value.doc.split())]
-    given = field.value.default
-    if not (given is ABSENT or given in (None, {}, []) or plan.definition.name.startswith(KUBERNETES)):
+    given = field.default
+    if not (given is ABSENT or given in ({}, [])):
         shown = json.dumps(given, ensure_ascii=False)
         parts += [f"Default: {shown}."] if len(shown) <= MAX_SHOWN_DEFAULT else []
     return " ".join(filter(None, parts))
