@@ -6,6 +6,7 @@ import base64
 import os
 import re
 import ssl
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -13,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from apimachinery.client import Config, DynamicResource, Forbidden, Invalid, NotFound
+from apimachinery.client import Config, DynamicResource, Forbidden, Invalid, NotFound, TransportError
 from apimachinery.client.objects import DEFINITIONS
 from apimachinery.http.tls import expires_soon
 from apimachinery.meta.errors import ApiError
-from apimachinery.webhook import Denied, Review, Webhooks
+from apimachinery.webhook import Denied, Review, Webhooks, running
 from apimachinery.webhook.certificates import SharedCertificate, made_for
 from kubernetes_api.client import Client
 from kubernetes_api.core_v1 import ConfigMap
@@ -282,6 +283,37 @@ def test_certificates_are_trusted_before_they_are_served(client: Client, namespa
     third, _ = two.current()
     assert parts(published[-1]) == {first, second, third} and two.current()[0] == third
     assert parts(published[-1]) == {second, third}
+
+
+def test_a_secret_that_waits_to_be_filled_gets_a_certificate(client: Client, namespace: str) -> None:
+    secrets = DynamicResource.of(client, "v1", "Secret")
+    secrets.create({"metadata": {"name": "empty"}, "data": {"kept": "eA=="}}, namespace=namespace)
+    certificate, key = SharedCertificate(client, namespace, "empty", "hook.svc", lambda _: None).load()
+    data = secrets.get("empty", namespace=namespace)["data"]
+    assert {name: base64.b64decode(value) for name, value in data.items()} == {
+        "kept": b"x",
+        "tls.crt": certificate,
+        "tls.key": key,
+    }
+
+
+def test_whatever_fails_the_certificate_is_looked_at_again(
+    serve: Callable[[Webhooks], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "LOOK_SECONDS", 0.01)
+    webhooks = Webhooks("looking.example.com")
+    webhooks.validating("nothings.example.com")(called("check"))
+    server = serve(webhooks)
+    failures = [RuntimeError("once"), TransportError("twice", sent=False)]
+    looked = threading.Event()
+
+    def look() -> None:
+        if failures:
+            raise failures.pop()
+        looked.set()
+
+    monkeypatch.setattr(server, "_look", look)
+    assert looked.wait(30)
 
 
 def parts(bundle: bytes) -> set[bytes]:

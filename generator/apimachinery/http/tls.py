@@ -78,9 +78,12 @@ def renew(context: ssl.SSLContext, certificate: Path, key: Path, clients: Sequen
     authorities are added, none is taken away (whom they issued certificates for, the authenticator says). Raises
     TlsError, and then leaves the context as it was."""
     server_context(certificate, key, clients)
-    context.load_cert_chain(certificate, key)
-    for path in clients:
-        context.load_verify_locations(path)
+    try:
+        context.load_cert_chain(certificate, key)
+        for path in clients:
+            context.load_verify_locations(path)
+    except (OSError, ssl.SSLError) as fault:  # the files changed since
+        raise TlsError(f"cannot load the certificate {certificate} with the key {key}: {fault}") from None
 
 
 def ensure_certificate(folder: Path, host: str, *more: str) -> tuple[Path, Path]:

@@ -75,23 +75,33 @@ class SharedCertificate:
             self._published = authorities
 
     def _secret(self) -> dict[str, Any]:
+        """The Secret, with a certificate in it."""
         try:
-            return self._api.get(self._name, namespace=self._namespace)
+            secret = self._api.get(self._name, namespace=self._namespace)
         except NotFound:
-            data = dict(zip(SERVED, made_for(self._host), strict=True))
             body = {
                 "metadata": {"name": self._name},
                 "type": "kubernetes.io/tls",
-                "data": {key: base64.b64encode(value).decode() for key, value in data.items()},
+                "data": _encoded(self._made()),
             }
             try:
                 return self._api.create(body, namespace=self._namespace)
             except AlreadyExists:  # another replica was faster
-                return self._api.get(self._name, namespace=self._namespace)
+                secret = self._api.get(self._name, namespace=self._namespace)
+        data = _decoded(secret)
+        if all(data.get(name) for name in SERVED):
+            return secret
+        return self._write(secret, {**data, **self._made()})  # a Secret that waits to be filled
+
+    def _made(self) -> dict[str, bytes]:
+        return dict(zip(SERVED, made_for(self._host), strict=True))
 
     def _write(self, secret: dict[str, Any], data: dict[str, bytes]) -> dict[str, Any]:
-        encoded = {key: base64.b64encode(value).decode() for key, value in data.items()}
-        return self._api.replace({**secret, "data": encoded}, namespace=self._namespace)
+        return self._api.replace({**secret, "data": _encoded(data)}, namespace=self._namespace)
+
+
+def _encoded(data: dict[str, bytes]) -> dict[str, str]:
+    return {key: base64.b64encode(value).decode() for key, value in data.items()}
 
 
 def _decoded(secret: dict[str, Any]) -> dict[str, bytes]:

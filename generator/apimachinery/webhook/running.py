@@ -136,6 +136,10 @@ class WebhookServer:
                 self._look()
             except (ApiError, TransportError) as error:  # the one that is served is good for weeks
                 _log.warning("the certificate of %s: %s; looking again", self._webhooks.name, error)
+            except (
+                Exception
+            ):  # a Secret that somebody else wrote, a full disk: it may be mended, so looking goes on
+                _log.exception("the certificate of %s; looking again", self._webhooks.name)
 
     def _contextualize(
         self, folder: Path, certificate: bytes, key: bytes, context: ssl.SSLContext | None = None
