@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import os
@@ -11,19 +12,19 @@ import subprocess
 import sys
 import time
 import urllib.request
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from apimachinery.http.tls import ensure_certificate
+from apimachinery.http.tls import ensure_certificate, renew, server_context
 from apimachinery.merge import json_patch
-from apimachinery.meta.field_errors import FieldError, required
 from apimachinery.server.reviewing.packages import PackageReviews
+from apimachinery.webhook.serving import ReviewServer
 from kubewright.cli import main
 from kubewright.testing import ApiServer
+from kubewright.tools.webhook import command
 
 Json = dict[str, Any]
 FLAGS = "flags.kubewright.dev"
@@ -83,29 +84,6 @@ def test_defaults_are_a_patch_and_faults_a_status(flags: PackageReviews) -> None
         "Invalid",
     )
     assert refused["status"]["details"]["causes"]
-
-
-def test_one_check_holds_for_all_versions(flags: PackageReviews) -> None:
-    """A check that the hooks of one version have is asked of objects that are written at the other."""
-
-    def check(obj: Json, old: Json | None) -> list[FieldError]:
-        assert obj["apiVersion"] == f"{FLAGS}/v1" and (old is None or old["apiVersion"] == f"{FLAGS}/v1")
-        return [] if obj["spec"].get("owners") else [required("spec.owners")]
-
-    versions = {served.version: served for served in flags.resources() if served.kind == "FeatureFlag"}
-    before = versions["v1"].hooks
-    variants = [{"name": "on", "value": "true"}]
-    spec = {"type": "boolean", "variants": variants, "defaultVariant": "on"}
-    versions["v1"].hooks = replace(before, validate=check)
-    try:
-        for version in versions:
-            refused = flags.validate(admission(flag(version, **spec), flag(version, **spec)))
-            causes = refused["status"]["details"]["causes"]
-            assert "spec.owners" in [each["field"] for each in causes], version
-        fields = flags.validate(admission(flag("v1beta1", owner="me", **spec)))
-        assert "spec.owners" not in str(fields)
-    finally:
-        versions["v1"].hooks = before
 
 
 def test_a_manifest_has_webhooks_and_never_a_definition(
@@ -171,7 +149,7 @@ def test_what_cannot_be_served_is_said(
 
 def test_a_cluster_with_the_crds_converts_by_the_package(tmp_path: Path) -> None:
     certificate, key = ensure_certificate(tmp_path, "127.0.0.1")
-    command = [
+    words = [
         sys.executable,
         "-m",
         "kubewright",
@@ -181,12 +159,12 @@ def test_a_cluster_with_the_crds_converts_by_the_package(tmp_path: Path) -> None
         "--host",
         "127.0.0.1",
     ]
-    command += ["--port", "0", "--tls-cert", str(certificate), "--tls-key", str(key)]
+    words += ["--port", "0", "--tls-cert", str(certificate), "--tls-key", str(key)]
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "generator", ROOT / "generated"))),
     }
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
         port = process.stderr.readline().partition("port ")[2].partition(":")[0]
@@ -200,6 +178,54 @@ def test_a_cluster_with_the_crds_converts_by_the_package(tmp_path: Path) -> None
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
         process.stderr.close()
+
+
+def test_a_renewed_certificate_is_served_without_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half of a renewal, and files that are away for a moment, leave the one that was read before."""
+    monkeypatch.setattr(command, "CERTIFICATE_SECONDS", 0.01)
+    old, new = (
+        [path.read_bytes() for path in ensure_certificate(tmp_path / name, "127.0.0.1")] for name in "ab"
+    )
+    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+    certificate.write_bytes(old[0])
+    key.write_bytes(old[1])
+    context = server_context(certificate, key)
+
+    async def story() -> None:
+        read: asyncio.Queue[None] = asyncio.Queue()
+
+        def read_again() -> None:
+            read.put_nowait(None)
+            renew(context, certificate, key)
+
+        async def served() -> bytes:
+            for _ in range(
+                read.qsize() + 1
+            ):  # the last of them begins after the files have changed, and is over
+                await asyncio.wait_for(read.get(), 30)
+            address = ("127.0.0.1", server.port)
+            return (await asyncio.to_thread(ssl.get_server_certificate, address, timeout=30)).encode()
+
+        server = ReviewServer({}, context)
+        await server.start()
+        reading = asyncio.create_task(command._read_again(read_again))
+        try:
+            assert await served() == old[0]
+            certificate.write_bytes(new[0])
+            assert await served() == old[0]
+            certificate.unlink()
+            assert await served() == old[0]
+            certificate.write_bytes(new[0])
+            key.write_bytes(new[1])
+            assert await served() == new[0]
+        finally:
+            reading.cancel()
+            await server.stop()
+
+    asyncio.run(story())
+    assert "kubewright webhook: " in capsys.readouterr().err
 
 
 def converts_between_versions(url: str, certificate: Path) -> None:

@@ -34,6 +34,11 @@ class ObjectValidation:
     faults: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
+    @property
+    def blocks_rules(self) -> bool:
+        """Whether the shape of the object is so wrong that no rules can be asked about its values."""
+        return any(fault.reason in _BLOCKING for fault in self.faults)
+
 
 def validate_custom_resource(
     obj: dict[str, Any],
@@ -108,7 +113,7 @@ def _type_faults(obj: dict[str, Any], kind: str, api_version: str) -> Iterator[F
 def _run_rules(
     found: ObjectValidation, rules: CompiledRules, obj: dict[str, Any], old: dict[str, Any] | None
 ) -> None:
-    if any(fault.reason in _BLOCKING for fault in found.faults):
+    if found.blocks_rules:
         found.faults.append(invalid_value(ROOT, None, NOT_CHECKED))
         return
     outcome = rules.validate(obj, ABSENT if old is None else old)

@@ -39,6 +39,7 @@ from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.factory import KindVersions, deprecation, unowned_by_main, unowned_by_status
 from apimachinery.server.catalog.family import BUILT_IN
 from apimachinery.server.catalog.options import ApiOptions, OptionError
+from apimachinery.server.catalog.other_versions import ConvertedHooks, with_checks_of
 from apimachinery.server.catalog.served import Behaviour, Change, Compiled, Served, StoredAs
 from apimachinery.storage.layout import is_reserved, package_prefix
 from apimachinery.wire.json import decode, encode
@@ -327,22 +328,42 @@ def _serve(
 ) -> Served:
     group, stored_at = storage[resource.group, resource.kind]
     strategies = package.table(resource.api_version, "strategies", "STRATEGIES")
-    own_hooks = package.table(resource.api_version, "hooks", "HOOKS")
     strategy = strategies.get(resource.kind) or Strategy()
-    hooks: Hooks = own_hooks.get(resource.kind) or HOOKS.get((resource.group, resource.kind), BUILTIN)
+    hooks = _own_hooks(package, resource) or HOOKS.get((resource.group, resource.kind), BUILTIN)
+    to_storage = _conversion(package, resource.kind, resource.api_version, stored_at)
+    others = _other_versions(package, resource, stored_at, to_storage)
     stored = "get" in resource.verbs and "list" in resource.verbs and "create" in resource.verbs
     return Served(
         resource,
-        Behaviour(BUILT_IN, strategy, hooks),
+        Behaviour(BUILT_IN, strategy, with_checks_of(hooks, others) if others else hooks),
         StoredAs(
             package_prefix(group, resource.plural) if stored or "list" in resource.verbs else "",
             stored_at,
-            to_storage=_conversion(package, resource.kind, resource.api_version, stored_at),
+            to_storage=to_storage,
             from_storage=_conversion(package, resource.kind, stored_at, resource.api_version),
         ),
         lambda: _compile(package, resource),
         warnings=_warnings(resource),
     )
+
+
+def _own_hooks(package: ServedPackage, resource: Resource) -> Hooks | None:
+    hooks: Hooks | None = package.table(resource.api_version, "hooks", "HOOKS").get(resource.kind)
+    return hooks
+
+
+def _other_versions(
+    package: ServedPackage, resource: Resource, stored_at: str, to_storage: Change | None
+) -> list[ConvertedHooks]:
+    """The versions of a kind besides a resource's own that have hooks in the package, served or not."""
+    found = []
+    for other in package.resources():
+        if (other.group, other.plural) != (resource.group, resource.plural) or other == resource:
+            continue
+        if hooks := _own_hooks(package, other):
+            from_storage = _conversion(package, other.kind, stored_at, other.api_version)
+            found.append(ConvertedHooks(hooks, tuple(filter(None, (to_storage, from_storage)))))
+    return found
 
 
 def subresource_kind(package: ServedPackage, resource: Resource, name: str) -> Served | None:

@@ -9,7 +9,7 @@ import base64
 from collections.abc import Iterator
 from typing import Any
 
-from apimachinery.meta.field_errors import FieldError, invalid
+from apimachinery.meta.field_errors import invalid
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_packages import ServedPackage, add_package
 from apimachinery.server.catalog.options import ApiOptions
@@ -98,8 +98,6 @@ class PackageReviews:
             return {"allowed": False, "status": {"code": 400, "reason": "BadRequest", "message": fault}}
         before: Json | None = decode(encode(old)) if isinstance(old, dict) else None
         faults = check_object(served, new, before, [], warnings, subresource=subresource)
-        if not subresource:
-            faults += [each for each in self._of_other_versions(served, obj, old) if each not in faults]
         response: Json = {"allowed": not faults}
         if warnings:
             response["warnings"] = warnings
@@ -108,18 +106,6 @@ class PackageReviews:
             status = invalid(served.kind, served.said_group, name, faults).status()
             response["status"] = {key: status[key] for key in ("message", "reason", "details", "code")}
         return response
-
-    def _of_other_versions(self, served: Served, obj: Json, old: Any) -> Iterator[FieldError]:
-        """What the hooks of the kind's other versions find: a check holds whatever version an object is written at."""
-        for other in self.catalog:
-            if (
-                other.prefix != served.prefix
-                or other.version == served.version
-                or other.hooks.validate is None
-            ):
-                continue
-            before = self._at(old, other.api_version) if isinstance(old, dict) else None
-            yield from other.hooks.validate(self._at(obj, other.api_version), before)
 
     def _about(self, request: Json) -> Served | None:
         kind = request.get("kind") or {}

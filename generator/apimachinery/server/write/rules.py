@@ -39,6 +39,7 @@ def check_object(
     """
     compiled, hooks = served.compiled, served.hooks
     status = subresource == "status"
+    found = ObjectValidation(metadata_faults, warnings)
 
     def own(obj: Json, old: Json | None) -> list[FieldError]:
         if old is not None:
@@ -46,15 +47,18 @@ def check_object(
             if asks is not None:
                 return list(asks(obj, old))
             if status:
-                return hooks.validate_status(obj, old) if hooks.validate_status is not None else []
-        asked = (compiled.validator, hooks.validate)
+                return hooks.validate_status(obj, old) if hooks.validate_status is not None and fits() else []
+        asked = (compiled.validator, hooks.validate if fits() else None)
         faults = [fault for ask in asked if ask is not None for fault in ask(obj, old)]
         return [*own(obj, None), *faults] if faults and old is not None and hooks.asks_twice else faults
+
+    def fits() -> bool:
+        # As CEL rules, hooks of people who rely on their schema are not asked about what has another shape.
+        return compiled.stated is None or not found.blocks_rules
 
     if compiled.stated is None:
         faults = [*metadata_faults, *own(obj, old)]
         return [compiled.printed(fault) for fault in faults] if faults and compiled.printed else faults
-    found = ObjectValidation(metadata_faults, warnings)
     check_values(
         found,
         obj,
