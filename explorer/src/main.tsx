@@ -10,9 +10,15 @@ import { Access, PolicyTrial } from "./play";
 import { go, groupOf, groupPart, link, useRoute, type Route } from "./route";
 import { asCurl, asKubectl, asPython } from "./said";
 import { Schema } from "./schema";
+import { SchemaVersions } from "./versions";
 import { applyTheme, settings, store } from "./settings";
 import { Objects } from "./table";
 import { KindTime } from "./time";
+
+const PLAYS: [string, string][] = [
+  ["access", "Access"],
+  ["policy", "Policies"],
+];
 
 function App() {
   const [kinds, setKinds] = useState<Kind[]>();
@@ -43,7 +49,11 @@ function App() {
         </a>
         <span class="server">{about.server}</span>
         <nav aria-label="Play">
-          <a href={link(["play", "access"])}>Access</a> <a href={link(["play", "policy"])}>Policies</a>
+          {PLAYS.map(([name, text]) => (
+            <a key={name} href={link(["play", name])} aria-current={route.parts[0] === "play" && route.parts[1] === name ? "page" : undefined}>
+              {text}
+            </a>
+          ))}
         </nav>
         <button type="button" aria-expanded={showsRequests} onClick={() => setShowsRequests(!showsRequests)}>
           Requests
@@ -91,24 +101,21 @@ function View({ kinds, route }: { kinds: Kind[]; route: Route }) {
 }
 
 function Home({ kinds }: { kinds: Kind[] }) {
-  const groups = [...new Set(kinds.map((kind) => kind.group))];
   return (
     <article>
       <h1>{kinds.length} kinds</h1>
       <p class="doc">
-        Press <kbd>/</kbd> to search; arrows and <kbd>Enter</kbd> open a row.
+        <kbd>/</kbd> searches kinds. In a table <kbd>↑</kbd> <kbd>↓</kbd> choose a row and <kbd>Enter</kbd> opens it.
       </p>
       <ul class="groups">
-        {groups.map((group) => (
+        {inGroups(kinds).map(([group, those]) => (
           <li key={group}>
             <h2>{group || "core"}</h2>
-            {kinds
-              .filter((kind) => kind.group === group)
-              .map((kind) => (
-                <a key={kind.plural} href={link(["kind", groupPart(group), kind.plural])}>
-                  {kind.kind}
-                </a>
-              ))}
+            {those.map((kind) => (
+              <a key={kind.plural} href={link(["kind", groupPart(group), kind.plural])}>
+                {kind.kind}
+              </a>
+            ))}
           </li>
         ))}
       </ul>
@@ -130,6 +137,7 @@ function Sidebar({ kinds, route }: { kinds: Kind[]; route: Route }) {
     return () => removeEventListener("keydown", pressed);
   }, []);
   const shown = useMemo(() => matching(kinds, search.trim()), [kinds, search]);
+  const leave = () => document.getElementById("main")?.focus();
   return (
     <nav class="sidebar" aria-label="Kinds">
       <input
@@ -141,23 +149,46 @@ function Sidebar({ kinds, route }: { kinds: Kind[]; route: Route }) {
         onInput={(event) => setSearch(event.currentTarget.value)}
         onKeyDown={(event) => {
           const first = shown[0];
-          if (event.key === "Enter" && first) go(["kind", groupPart(first.group), first.plural]);
+          if (event.key !== "Enter" || !first) return;
+          go(["kind", groupPart(first.group), first.plural]);
+          leave();
         }}
       />
-      <ul>
-        {shown.map((kind) => (
-          <li key={`${kind.group}/${kind.plural}`}>
-            <a
-              href={link(["kind", groupPart(kind.group), kind.plural])}
-              aria-current={route.parts[1] === groupPart(kind.group) && route.parts[2] === kind.plural ? "page" : undefined}
-            >
-              {kind.kind} <small>{kind.group}</small>
-            </a>
-          </li>
+      <div class="kinds">
+        {inGroups(shown).map(([group, those], index) => (
+          <section key={`${group}/${index}`} aria-label={group || "core"}>
+            <h2>{group || "core"}</h2>
+            <ul>
+              {those.map((kind) => (
+                <li key={kind.plural}>
+                  <a
+                    href={link(["kind", groupPart(kind.group), kind.plural])}
+                    title={kind.kind}
+                    onClick={leave}
+                    aria-current={route.parts[1] === groupPart(kind.group) && route.parts[2] === kind.plural ? "page" : undefined}
+                  >
+                    {kind.kind}
+                  </a>
+                </li>
+              ))}
+            </ul>
+          </section>
         ))}
-      </ul>
+        {shown.length === 0 && <p class="doc">No kind has these words.</p>}
+      </div>
     </nav>
   );
+}
+
+/** Kinds that follow each other and are of one group, together. */
+function inGroups(kinds: Kind[]): [string, Kind[]][] {
+  const out: [string, Kind[]][] = [];
+  for (const kind of kinds) {
+    const last = out[out.length - 1];
+    if (last && last[0] === kind.group) last[1].push(kind);
+    else out.push([kind.group, [kind]]);
+  }
+  return out;
 }
 
 function KindPage({ kind, route }: { kind: Kind; route: Route }) {
@@ -166,14 +197,14 @@ function KindPage({ kind, route }: { kind: Kind; route: Route }) {
   const version = route.query.get("version") ?? kind.version;
   const namespace = route.query.get("ns") ?? "";
   const query = Object.fromEntries(route.query);
-  const tabs: [string, string][] = [...(canList ? ([["objects", "Objects"], ["time", "Time"]] as [string, string][]) : []), ["schema", "Schema"], ["about", "Verbs"]];
+  const tabs: [string, string][] = [...(canList ? ([["objects", "Objects"], ["time", "Time"]] as [string, string][]) : []), ["schema", "Schema"], ...(kind.versions.length > 1 ? ([["versions", "Versions"]] as [string, string][]) : []), ["about", "Verbs"]];
   return (
     <article>
       <h1>
         {kind.kind} <small>{apiVersion(kind)}</small>
       </h1>
       <Tabs tabs={tabs} current={tab} label="Views of the kind" to={(each) => link(route.parts, { ...query, tab: each })} />
-      {kind.namespaced && tab !== "schema" && tab !== "about" && (
+      {kind.namespaced && (tab === "objects" || tab === "time") && (
         <form
           class="filters"
           onSubmit={(event) => {
@@ -202,6 +233,7 @@ function KindPage({ kind, route }: { kind: Kind; route: Route }) {
           <Schema kind={kind} version={version} />
         </>
       )}
+      {tab === "versions" && <SchemaVersions kind={kind} />}
       {tab === "about" && <Verbs kind={kind} />}
     </article>
   );

@@ -1,16 +1,17 @@
 /** One object: who owns it, edits, its time, other versions, CEL against it. */
 
 import { useEffect, useState } from "preact/hooks";
-import { Refusal, ask, cluster, stream, withQuery, type Json } from "./api";
+import { Refusal, cluster, stream, withQuery, type Json } from "./api";
 import { Edit } from "./edit";
-import { apiVersion, pathOf, type Kind } from "./kinds";
+import { pathOf, type Kind } from "./kinds";
 import { Form } from "./form";
 import { Owners } from "./owners";
-import { Difference, Problem, Tabs, cut, useLoaded } from "./parts";
+import { Problem, Tabs, cut } from "./parts";
 import { Cel } from "./play";
 import { groupPart, link, type Route } from "./route";
 import { remember } from "./seen";
 import { ObjectTime } from "./time";
+import { ObjectVersions } from "./versions";
 import { seenAgain, whileSeen } from "./visible";
 
 const TABS: [string, string][] = [
@@ -41,7 +42,7 @@ export function ObjectPage({ kind, namespace, name, route }: { kind: Kind; names
       {object && tab === "owners" && <Owners object={object} />}
       {object && tab === "edit" && <Edit key={object.metadata?.uid} object={object} path={path} onWritten={setObject} />}
       {object && tab === "form" && <Form key={object.metadata?.uid} object={object} path={path} onWritten={setObject} />}
-      {object && tab === "versions" && <Versions kind={kind} namespace={namespace} name={name} />}
+      {object && tab === "versions" && <ObjectVersions kind={kind} namespace={namespace} name={name} revision={object.metadata?.resourceVersion ?? ""} />}
       {object && tab === "cel" && <Cel kind={kind} object={object} />}
     </article>
   );
@@ -104,37 +105,4 @@ async function keep(
       watching.release();
     }
   }
-}
-
-/** The object at each version that is served, the first compared with any other. */
-function Versions({ kind, namespace, name }: { kind: Kind; namespace: string; name: string }) {
-  const { value, fault } = useLoaded(
-    (signal) => Promise.all(kind.versions.map(async (version) => (await cluster(pathOf(kind, namespace, name, version), { signal })).value)),
-    [kind, namespace, name],
-  );
-  const [other, setOther] = useState(1);
-  if (fault) return <Problem fault={fault} />;
-  if (!value) return <p>Reading all versions…</p>;
-  if (value.length < 2) return <p>It is served as {apiVersion(kind)} alone.</p>;
-  return (
-    <section aria-label="Versions">
-      <label>
-        {kind.versions[0]} beside{" "}
-        <select value={other} onChange={(event) => setOther(Number(event.currentTarget.value))}>
-          {kind.versions.map((version, index) => (
-            <option key={version} value={index}>
-              {version}
-            </option>
-          ))}
-        </select>
-      </label>
-      <BesideEachOther before={value[0]!} after={value[other] ?? value[0]!} />
-    </section>
-  );
-}
-
-function BesideEachOther({ before, after }: { before: Json; after: Json }) {
-  const { value, fault } = useLoaded((signal) => ask("difference", { before, after }, signal), [before, after]);
-  if (fault) return <Problem fault={fault} />;
-  return value ? <Difference lines={value.lines} label="Difference of the versions" /> : null;
 }

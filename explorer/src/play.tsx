@@ -48,6 +48,9 @@ export function Cel({ kind, object }: { kind?: Kind; object: Json }) {
   }, [expression, path, object]);
   return (
     <section class="cel" aria-label="CEL">
+      <p class="doc">
+        <code>self</code> and <code>object</code> are this object, as in rules of schemas and in policies; <code>oldSelf</code> and <code>oldObject</code> are the same.
+      </p>
       {(rules.value?.length ?? 0) > 0 && (
         <label>
           Rules of the kind{" "}
@@ -89,7 +92,10 @@ function CelAnswer({ answer }: { answer: Json }) {
         <strong data-testid="value" class={answer.error ? "bad" : ""}>
           {answer.error ? cut(answer.error) : cut(JSON.stringify(answer.value))}
         </strong>{" "}
-        <span class="type">{answer.type}</span> cost {answer.cost} of {answer.limit}
+        <span class="type">{answer.type}</span>{" "}
+        <span class="doc">
+          cost {answer.cost} of {Number(answer.limit).toLocaleString("en")}
+        </span>
       </p>
       <table>
         <thead>
@@ -106,9 +112,9 @@ function CelAnswer({ answer }: { answer: Json }) {
                 <code>{cut(part.text)}</code>
               </td>
               <td class="type">{part.type}</td>
-              <td>
+              <td class="long">
                 {part.count === 0 && "not evaluated"}
-                {part.values.map((value: Json) => value.error ?? value.value).join(", ")}
+                {part.values.map((value: Json) => short(value.error ?? value.value)).join(", ")}
                 {part.count > part.values.length && part.values.length > 0 && `, … (${part.count} times)`}
               </td>
             </tr>
@@ -118,6 +124,10 @@ function CelAnswer({ answer }: { answer: Json }) {
     </div>
   );
 }
+
+/** A part's value in a line or two; the object itself is a part of most expressions. */
+const LONGEST_PART = 160;
+const short = (text: string) => (text.length > LONGEST_PART ? `${text.slice(0, LONGEST_PART)}…` : text);
 
 const POLICY = `apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -274,7 +284,7 @@ export function Access({ route }: { route: Route }) {
         </label>
         {(["subject", "verb", "resource", "group", "namespace", "name"] as const).map((name) => (
           <label key={name}>
-            {name} <input name={name} defaultValue={given[name] ?? ""} placeholder={EXAMPLES[name]} />
+            {name[0]!.toUpperCase() + name.slice(1)} <input name={name} defaultValue={given[name] ?? ""} placeholder={EXAMPLES[name]} />
           </label>
         ))}
         <button class="primary">Ask</button>
@@ -284,7 +294,7 @@ export function Access({ route }: { route: Route }) {
         <>
           <p role="status" data-testid="verdict">
             {question === "why" && (chains.length ? "Yes, by these rules:" : "No: no binding gives a rule that allows it. Members of system:masters can do everything without one.")}
-            {question !== "why" && `${chains.length} rules.`}
+            {question !== "why" && (chains.length === 1 ? "1 rule." : `${chains.length} rules.`)}
           </p>
           <table>
             <thead>

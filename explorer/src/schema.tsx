@@ -1,7 +1,7 @@
 /** A kind's schema as an outline: types, defaults, rules and what is required, out of OpenAPI v3. */
 
 import { useState } from "preact/hooks";
-import { cluster, type Json } from "./api";
+import { ask, cluster, type Json } from "./api";
 import { apiVersion, pathOf, type Kind } from "./kinds";
 import { Problem, cut, useLoaded } from "./parts";
 
@@ -18,11 +18,32 @@ function documentOf(kind: Kind, version: string): Promise<Json> {
   const path = kind.group ? `/openapi/v3/apis/${kind.group}/${version}` : `/openapi/v3/api/${version}`;
   let found = documents.get(path);
   if (!found) {
-    found = cluster(path).then((answer) => answer.value);
+    found = cluster(path).then(async ({ value }) => {
+      await describe(value.components?.schemas ?? {}).catch(() => undefined);
+      return value;
+    });
     found.catch(() => documents.delete(path));
     documents.set(path, found);
   }
   return found;
+}
+
+let release: Promise<string> | undefined;
+
+/** Adds the descriptions of Kubernetes' own definitions where the server gives none. */
+async function describe(schemas: Json): Promise<void> {
+  const bare = Object.keys(schemas).filter((name) => name.startsWith("io.k8s.") && !schemas[name].description);
+  if (!bare.length) return;
+  release ??= cluster("/version", { quiet: true }).then(
+    ({ value }) => `${value.major}.${Number.parseInt(value.minor, 10)}`,
+    () => "",
+  );
+  const { descriptions } = await ask("descriptions", { release: await release, definitions: bare });
+  for (const [name, texts] of Object.entries<Record<string, string>>(descriptions)) {
+    const schema = schemas[name];
+    schema.description = texts[""];
+    for (const [field, below] of Object.entries<Json>(schema.properties ?? {})) below.description ??= texts[field];
+  }
 }
 
 export async function schemaOf(kind: Kind, version = kind.version): Promise<Document> {
@@ -33,7 +54,8 @@ export async function schemaOf(kind: Kind, version = kind.version): Promise<Docu
       (gvk: Json) => gvk.kind === kind.kind && gvk.version === version && (gvk.group ?? "") === kind.group,
     ),
   ) as Json | undefined;
-  const paths = Object.entries(document.paths ?? {}).filter(([path]) => path.includes(`/${kind.plural}`));
+  const own = pathOf(kind, "", "", version);
+  const paths = Object.entries(document.paths ?? {}).filter(([path]) => `${path.replace("/namespaces/{namespace}/", "/")}/`.startsWith(`${own}/`));
   const verbs = paths.flatMap(([path, item]) =>
     Object.keys(item as Json)
       .filter((method) => ["get", "put", "post", "patch", "delete"].includes(method))
@@ -78,7 +100,7 @@ export function Schema({ kind, version }: { kind: Kind; version: string }) {
       <label>
         Fields with <input type="search" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
       </label>
-      <Fields schema={value.root} schemas={value.schemas} path="" search={search.toLowerCase()} depth={0} />
+      <Fields schema={value.root} schemas={value.schemas} search={search.toLowerCase()} depth={0} />
       <details>
         <summary>What reads and writes it</summary>
         <ul>
@@ -89,15 +111,12 @@ export function Schema({ kind, version }: { kind: Kind; version: string }) {
           ))}
         </ul>
       </details>
-      <details>
-        <summary>A sample</summary>
-        <pre tabIndex={0}>{sampleText(kind, version, value)}</pre>
-      </details>
+      <Sample kind={kind} version={version} document={value} />
     </section>
   );
 }
 
-function Fields(props: { schema: Json; schemas: Json; path: string; search: string; depth: number }) {
+function Fields(props: { schema: Json; schemas: Json; search: string; depth: number }) {
   const whole = inner(props.schema, props.schemas);
   const required = new Set<string>(whole.required ?? []);
   const names = Object.keys(whole.properties ?? {}).sort();
@@ -109,7 +128,6 @@ function Fields(props: { schema: Json; schemas: Json; path: string; search: stri
           name={name}
           schema={whole.properties[name]}
           schemas={props.schemas}
-          path={`${props.path}.${name}`}
           required={required.has(name)}
           search={props.search}
           depth={props.depth}
@@ -119,28 +137,51 @@ function Fields(props: { schema: Json; schemas: Json; path: string; search: stri
   );
 }
 
+/** Default, bounds and how lists merge. */
+export function factsOf(whole: Json): string[] {
+  const facts: string[] = [];
+  // OpenAPI documents of built-in kinds give every struct the default {}, which says nothing.
+  if (whole.default !== undefined && JSON.stringify(whole.default) !== "{}") facts.push(`default ${cut(JSON.stringify(whole.default))}`);
+  for (const name of ["enum", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern"])
+    if (whole[name] !== undefined) facts.push(`${name} ${cut(JSON.stringify(whole[name]))}`);
+  const list = whole["x-kubernetes-list-type"];
+  if (list) facts.push(`${list} list${whole["x-kubernetes-list-map-keys"] ? ` by ${whole["x-kubernetes-list-map-keys"].join(", ")}` : ""}`);
+  if (whole["x-kubernetes-map-type"]) facts.push(`${whole["x-kubernetes-map-type"]} map`);
+  return facts;
+}
+
 /** The schema that has the fields: that of a list's items, of a map's values. */
-function inner(schema: Json, schemas: Json): Json {
+export function inner(schema: Json, schemas: Json): Json {
   let whole = resolved(schema, schemas);
   for (let depth = 0; depth < 5 && !whole.properties && (whole.items || whole.additionalProperties); depth++)
     whole = resolved(whole.items ?? whole.additionalProperties, schemas);
   return whole;
 }
 
-function Field(props: { name: string; schema: Json; schemas: Json; path: string; required: boolean; search: string; depth: number }) {
-  const [open, setOpen] = useState(false);
+const means = (name: string, schema: Json, search: string) => `${name} ${schema.description ?? ""}`.toLowerCase().includes(search);
+
+const DEEPEST_SEARCH = 8;
+
+/** Whether a search means a field below; schemas that hold themselves end at a depth. */
+function hasBelow(schema: Json, schemas: Json, search: string, depth = 0, done = new Set<Json>()): boolean {
+  const properties: Json | undefined = inner(schema, schemas).properties;
+  if (!properties || depth > DEEPEST_SEARCH || done.has(properties)) return false;
+  done.add(properties);
+  return Object.entries(properties).some(([name, below]) => {
+    const whole = resolved(below, schemas);
+    return means(name, whole, search) || hasBelow(whole, schemas, search, depth + 1, done);
+  });
+}
+
+function Field(props: { name: string; schema: Json; schemas: Json; required: boolean; search: string; depth: number }) {
+  const [chosen, setOpen] = useState<boolean>();
   const whole = resolved(props.schema, props.schemas);
   const hasFields = !!inner(props.schema, props.schemas).properties;
-  const text = `${props.path} ${whole.description ?? ""}`.toLowerCase();
-  const isMeant = !props.search || text.includes(props.search);
-  if (!isMeant && !hasFields) return null;
-  const facts: string[] = [];
-  if (whole.default !== undefined) facts.push(`default ${cut(JSON.stringify(whole.default))}`);
-  for (const name of ["enum", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern"])
-    if (whole[name] !== undefined) facts.push(`${name} ${cut(JSON.stringify(whole[name]))}`);
-  const list = whole["x-kubernetes-list-type"];
-  if (list) facts.push(`${list} list${whole["x-kubernetes-list-map-keys"] ? ` by ${whole["x-kubernetes-list-map-keys"].join(", ")}` : ""}`);
-  if (whole["x-kubernetes-map-type"]) facts.push(`${whole["x-kubernetes-map-type"]} map`);
+  const isMeant = !props.search || means(props.name, whole, props.search);
+  const isBelow = !!props.search && hasFields && hasBelow(props.schema, props.schemas, props.search);
+  if (!isMeant && !isBelow) return null;
+  const open = chosen ?? (isBelow || (props.depth === 0 && props.name === "spec"));
+  const facts = factsOf(whole);
   return (
     <li class={isMeant ? "" : "aside"}>
       <div class="field">
@@ -193,5 +234,13 @@ export function sampleOf(kind: Kind, version: string, document: Document): Json 
   };
 }
 
-const sampleText = (kind: Kind, version: string, document: Document) =>
-  `# POST ${pathOf(kind, "default", "", version)}\n${JSON.stringify(sampleOf(kind, version, document), null, 2)}`;
+function Sample({ kind, version, document }: { kind: Kind; version: string; document: Document }) {
+  const { value } = useLoaded((signal) => ask("lines", { object: sampleOf(kind, version, document) }, signal), [document]);
+  const text = (value?.lines ?? []).map((line: Json) => line.text).join("\n");
+  return (
+    <details>
+      <summary>A sample: the least that the schema asks for</summary>
+      <pre tabIndex={0}>{`# POST ${pathOf(kind, "default", "", version)}\n${text}`}</pre>
+    </details>
+  );
+}

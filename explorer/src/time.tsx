@@ -109,50 +109,63 @@ export function ObjectTime({ kind, namespace, name, isThere }: { kind: Kind; nam
   return (
     <section class="time" aria-label="Time line">
       <Explained line={line} />
-      <button type="button" onClick={again}>
-        Read again
-      </button>{" "}
-      <AuditFile kind={kind} namespace={namespace} name={name} onVersions={setAudited} />
-      {versions.length === 0 && <p>Nothing yet.</p>}
+      <div class="filters">
+        <button type="button" onClick={again}>
+          Read again
+        </button>
+        <AuditFile kind={kind} namespace={namespace} name={name} onVersions={setAudited} />
+      </div>
+      {versions.length === 0 && <p class="doc">Nothing is known of its past yet: what changes from now on is listed here.</p>}
       {versions.length > 0 && (
-        <>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Older</th>
-                <th scope="col">Newer</th>
-                <th scope="col">When</th>
-                <th scope="col">What</th>
-                <th scope="col">Who</th>
-                <th scope="col">Version</th>
-              </tr>
-            </thead>
-            <tbody>
-              {versions.map((each, index) => (
-                <tr key={`${each.revision}/${index}`}>
-                  <td>
-                    <input type="radio" name="older" aria-label={`compare from version ${each.revision}`} checked={index === left} onChange={() => setOlder(index)} />
-                  </td>
-                  <td>
-                    <input type="radio" name="newer" aria-label={`compare to version ${each.revision}`} checked={index === right} onChange={() => setNewer(index)} />
-                  </td>
-                  <td>
-                    <time dateTime={each.time}>{each.time}</time> ({age(each.time)} ago)
-                  </td>
-                  <td>{each.change.toLowerCase()}</td>
-                  <td>{cut(whoOf(each))}</td>
-                  <td>{each.revision}</td>
+        <div class="past">
+          <div class="versions" tabIndex={0} role="region" aria-label="Versions, newest first">
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">From</th>
+                  <th scope="col">To</th>
+                  <th scope="col">When</th>
+                  <th scope="col">What, by whom</th>
                 </tr>
-              ))}
-            </tbody>
-          </table>
-          <Compared before={versions[left]?.object} after={versions[right]?.object} />
-          <BringBack kind={kind} namespace={namespace} version={versions[right]} isThere={isThere} />
-        </>
+              </thead>
+              <tbody>
+                {versions.map((each, index) => (
+                  <tr key={`${each.revision}/${index}`} class={index === left || index === right ? "chosen" : ""}>
+                    <td>
+                      <input type="radio" name="older" aria-label={`compare from version ${each.revision}`} checked={index === left} onChange={() => setOlder(index)} />
+                    </td>
+                    <td>
+                      <input type="radio" name="newer" aria-label={`compare to version ${each.revision}`} checked={index === right} onChange={() => setNewer(index)} />
+                    </td>
+                    <td class="when">
+                      <When time={each.time} />
+                      <small>
+                        {age(each.time)} ago{each.revision && `, version ${each.revision}`}
+                      </small>
+                    </td>
+                    <td>
+                      <b class={`change ${each.change.toLowerCase()}`}>{each.change.toLowerCase()}</b>
+                      {!each.object && <small> (without the object)</small>}
+                      <br />
+                      {cut(whoOf(each))}
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+          <div class="compared">
+            <BringBack kind={kind} namespace={namespace} version={versions[right]} isThere={isThere} />
+            <Compared before={versions[left]?.object} after={versions[right]?.object} />
+          </div>
+        </div>
       )}
     </section>
   );
 }
+
+/** A time as people read it: UTC, as everywhere on the page, with milliseconds where they are known. */
+const When = ({ time }: { time: string }) => <time dateTime={time}>{time.replace("T", " ").replace("Z", "")}</time>;
 
 function Compared({ before, after }: { before?: Json; after?: Json }) {
   const { value, fault } = useLoaded((signal) => ask("difference", { before, after }, signal), [before, after]);
@@ -210,10 +223,13 @@ export function KindTime({ kind, namespace, labels }: { kind: Kind; namespace: s
   return (
     <section class="time" aria-label="Time line">
       <Explained line={line} />
-      <button type="button" onClick={again}>
-        Read again
-      </button>{" "}
-      <AuditFile kind={kind} namespace={namespace} name="" onVersions={setAudited} />
+      <div class="filters">
+        <button type="button" onClick={again}>
+          Read again
+        </button>
+        <AuditFile kind={kind} namespace={namespace} name="" onVersions={setAudited} />
+        <output>{versions.length === 1 ? "1 change" : `${versions.length} changes`}</output>
+      </div>
       <Virtual
         count={versions.length}
         row={28}
@@ -222,13 +238,13 @@ export function KindTime({ kind, namespace, labels }: { kind: Kind; namespace: s
         render={(index) => {
           const each = versions[index]!;
           return (
-            <div key={index} role="listitem" class="row" style={{ gridTemplateColumns: "14rem 6rem 2fr 2fr" }}>
-              <time dateTime={each.time}>{each.time}</time>
-              <span>{each.change.toLowerCase()}</span>
+            <div key={index} role="listitem" class="row" style={{ gridTemplateColumns: "minmax(10rem, 13rem) 5rem minmax(6rem, 2fr) minmax(6rem, 3fr)" }}>
+              <When time={each.time} />
+              <span class={`change ${each.change.toLowerCase()}`}>{each.change.toLowerCase()}</span>
               <a href={link(["object", groupPart(kind.group), kind.plural, each.namespace || "-", each.name], { tab: "time" })}>
                 {cut(each.namespace ? `${each.namespace}/${each.name}` : each.name)}
               </a>
-              <span>{cut(whoOf(each))}</span>
+              <span title={cut(whoOf(each))}>{cut(whoOf(each))}</span>
             </div>
           );
         }}

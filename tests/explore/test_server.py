@@ -236,6 +236,34 @@ def test_origins_of_differences(asking: Asking) -> None:
     assert marks["generation: 3"] == marks["seen: true"] == ("added", "server")
 
 
+def test_objects_side_by_side(asking: Asking) -> None:
+    first = {"apiVersion": "x/v2", "spec": {"a": 1, "text": "one\ntwo\n", "list": [1, 2]}}
+    second = {"spec": {"b": 2, "list": [1], "text": "one\nzwei\n", "a": 1}, "apiVersion": "x/v1"}
+    lines = asking.json("beside", objects=[first, second])["lines"]
+    assert [(each["texts"], each["differs"]) for each in lines] == [
+        (["apiVersion: x/v2", "apiVersion: x/v1"], True),
+        (["spec:", "spec:"], False),
+        (["  a: 1", "  a: 1"], False),
+        (["  text: |", "  text: |"], False),
+        (["    one", "    one"], False),
+        (["    two", "    zwei"], True),
+        (["  list:", "  list:"], False),
+        (["  - 1", "  - 1"], False),
+        (["  - 2", ""], True),
+        (["", "  b: 2"], True),
+    ]
+    assert asking.json("beside", objects=[])["lines"] == []
+    assert asking("POST", "/explorer/beside", {"objects": {}})[0] == 400
+
+
+def test_descriptions_of_definitions(asking: Asking) -> None:
+    name = "io.k8s.api.apps.v1.Deployment"
+    for release in ("1.36", "0.1"):
+        found = asking.json("descriptions", release=release, definitions=[name, "none"])["descriptions"]
+        assert found.keys() == {name}
+        assert found[name][""] and found[name]["spec"]
+
+
 def test_a_policy_is_tried(asking: Asking) -> None:
     policy = {
         "spec": {

@@ -106,9 +106,40 @@ def test_find_a_kind(page: Page) -> None:
     page.get_by_role("heading", name="Deployment").wait_for()
     page.get_by_role("link", name="Schema").click()
     page.get_by_label("Fields with").fill("replicas")
-    page.get_by_role("button", name="▸ spec").click()
     page.locator(".field", has_text="replicas").first.wait_for()
     assert "integer" in page.locator(".field", has_text="replicas").first.inner_text()
+
+
+def test_versions_side_by_side(page: Page, explorer: Explorer, cluster: ApiServer) -> None:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    metric = {
+        "type": "Resource",
+        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}},
+    }
+    body: dict[str, Any] = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web"},
+        "spec": {"scaleTargetRef": target, "maxReplicas": 4, "metrics": [metric]},
+    }
+    cluster.request("POST", "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers", body)
+    explorer.show(page, "/kind/autoscaling/horizontalpodautoscalers?tab=versions")
+    row = page.get_by_role("row", name="targetCPUUtilizationPercentage")
+    row.wait_for()
+    assert row.get_by_role("gridcell").all_inner_texts()[:2] == ["≠", ""], "v2 has no such field"
+    assert page.get_by_role("columnheader").all_inner_texts() == ["", "v2", "v1"]
+    assert page.get_by_role("row", name="maxReplicas").count() == 0, "only what differs, and what it is below"
+    page.get_by_label("all lines").check()
+    page.get_by_role("row", name="maxReplicas").wait_for()
+    explorer.show(page, "/object/autoscaling/horizontalpodautoscalers/default/web?tab=versions")
+    row = page.get_by_role("row", name="targetCPUUtilizationPercentage: 70")
+    row.wait_for()
+    assert row.get_by_role("gridcell").all_inner_texts()[1].strip() == ""
+    row = page.get_by_role("row", name="apiVersion")
+    assert row.get_by_role("gridcell").all_inner_texts()[1:] == [
+        "apiVersion: autoscaling/v2",
+        "apiVersion: autoscaling/v1",
+    ]
 
 
 def test_follow_a_rollout_live(page: Page, explorer: Explorer, cluster: ApiServer) -> None:
@@ -426,6 +457,7 @@ def test_a_hostile_object(scripted: tuple[ScriptedCluster, Explorer]) -> None:
         "/",
         "/kind/apps/deployments",
         "/kind/apps/deployments?tab=schema",
+        "/kind/autoscaling/horizontalpodautoscalers?tab=versions",
         "/object/apps/deployments/default/web",
         "/object/apps/deployments/default/web?tab=edit",
         "/object/apps/deployments/default/web?tab=form",

@@ -27,7 +27,8 @@ from apimachinery.merge.managed_fields import APPLY, EntryError
 from apimachinery.merge.owners import Ownership
 from apimachinery.wire.json import DecodeFault, decode
 from kubewright.tools.explore import access, page, places
-from kubewright.tools.explore.difference import difference
+from kubewright.tools.explore.descriptions import descriptions
+from kubewright.tools.explore.difference import beside, difference
 from kubewright.tools.explore.expressions import evaluate
 from kubewright.tools.explore.guard import Guard
 from kubewright.tools.explore.lines import lines_of, owned_value
@@ -73,6 +74,13 @@ def _difference(asked: Json) -> Json:
     return {"lines": difference(before, after, sent, str(asked.get("manager") or ""))}
 
 
+def _beside(asked: Json) -> Json:
+    objects = asked.get("objects")
+    if not isinstance(objects, list):
+        raise ValueError("a list of objects is wanted")
+    return {"lines": beside([*map(_object, objects)])}
+
+
 def _object(value: Any) -> Json:
     if not isinstance(value, dict):
         raise ValueError("an object is wanted")
@@ -84,6 +92,8 @@ QUESTIONS: dict[str, Callable[[Json], Json]] = {
     "owned": _owned,
     "read": lambda asked: places.read(str(asked.get("text") or "")),
     "difference": _difference,
+    "beside": _beside,
+    "descriptions": descriptions,
     "cel": evaluate,
     "policy": try_policy,
 }

@@ -12,6 +12,8 @@ A line that is new has an ``origin``:
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -63,6 +65,37 @@ def _in_order_of(after: Any, before: Any) -> Any:
         pairs = [_in_order_of(item, other) for item, other in zip(after, before, strict=False)]
         return pairs + after[len(pairs) :]
     return after
+
+
+def beside(objects: list[Json]) -> list[Json]:
+    """The lines of several objects next to each other: each line has ``texts``, one for each object, which is empty
+    where that object has nothing at the place, and says whether they differ."""
+    columns = [_placed(_lines(_in_order_of(each, objects[0]))) for each in objects]
+    tree: Json = {}
+    for column in columns:
+        for place in column:
+            node = tree
+            for element in place:
+                node = node.setdefault(element, {})
+    rows = [[column.get(place, "") for column in columns] for place in _leaves(tree, ()) if place]
+    return [{"texts": texts, "differs": len(set(texts)) > 1} for texts in rows]
+
+
+def _placed(lines: list[OwnedLine]) -> dict[Path, str]:
+    """Lines by their place: their path, and a number, as all lines of a text have the path of its field."""
+    counts: Counter[Path] = Counter()
+    placed: dict[Path, str] = {}
+    for line in lines:
+        placed[*line.path, str(counts[line.path])] = line.text
+        counts[line.path] += 1
+    return placed
+
+
+def _leaves(node: Json, place: Path) -> Iterator[Path]:
+    if not node:
+        yield place
+    for element, below in node.items():
+        yield from _leaves(below, (*place, element))
 
 
 class _Origins:
