@@ -76,7 +76,7 @@ def test_every_container_says_how_much_memory_it_may_take() -> None:
     [
         ({}, "spec.memory: Required value"),
         ({"memory": "lots"}, "spec.memory: Invalid value"),
-        ({"memory": "1Gi", "eviction": "None", "replicas": 2}, "evicts nothing has one replica"),
+        ({"memory": "1Gi", "eviction": "None", "replicas": 2}, "evicts nothing must have one replica"),
     ],
 )
 def test_what_the_kind_refuses(server: ApiServer, spec: dict[str, Any], said: str) -> None:

@@ -43,55 +43,55 @@ class SubCommand(NamedTuple):
 COMMANDS: Final[dict[str, SubCommand]] = {
     "generate": SubCommand(
         "kubewright.tools.generate",
-        "typed models, clients and everything else from API descriptions",
+        "generate typed models, clients and more from API descriptions",
         "Generate",
         "generate",
     ),
     "sdk": SubCommand(
         "kubewright.tools.sdk",
-        "an installable typed client from CRDs, OpenAPI or a live cluster",
+        "build an installable typed client from CRDs, OpenAPI or a live cluster",
         "Generate",
         "generate",
     ),
     "crd": SubCommand(
         "kubewright.tools.crd.command",
-        "CustomResourceDefinition manifests from any description of an API",
+        "write CustomResourceDefinitions from any API description",
         "Generate",
         "generate",
     ),
     "docs": SubCommand(
         "kubewright.tools.docs.command",
-        "reference pages of an API: Markdown, or one HTML page with a search",
+        "write reference documentation: Markdown, or one searchable HTML page",
         "Generate",
         "generate",
     ),
     "editor": SubCommand(
         "kubewright.tools.editor",
-        "schemas and settings with which editors complete and check manifests",
+        "write schemas and settings so that editors complete and check manifests",
         "Generate",
         "generate",
     ),
     "scaffold": SubCommand(
         "kubewright.tools.scaffold.command",
-        "the files of an API group, of a kind, of another version",
+        "create the files of an API group, a kind, a version, a controller or a webhook",
         "Generate",
         "generate",
     ),
     "validate": SubCommand(
         "kubewright.tools.validate.command",
-        "check manifests and CRDs offline, as a kube-apiserver of a release would",
+        "check manifests and CRDs offline, as kube-apiserver would",
         "Judge",
         "check",
     ),
     "lint": SubCommand(
         "kubewright.tools.lint.command",
-        "check API descriptions against conventions and the deprecation policy",
+        "check API descriptions against the Kubernetes API conventions",
         "Judge",
         "check",
     ),
     "diff": SubCommand(
         "kubewright.tools.diff.command",
-        "what changed between two states of an API, and whom it breaks",
+        "show what changed between two states of an API, and what it breaks",
         "Judge",
         "check",
     ),
@@ -102,11 +102,11 @@ COMMANDS: Final[dict[str, SubCommand]] = {
         "check",
     ),
     "explain": SubCommand(
-        "kubewright.tools.explain", "what a field of a kind is for, without a cluster", "Judge", "check"
+        "kubewright.tools.explain", "describe the fields of a kind, without a cluster", "Judge", "check"
     ),
     "cel": SubCommand(
         "kubewright.tools.cel",
-        "evaluate CEL expressions; check the rules of CRDs and their cost",
+        "evaluate CEL expressions; check CRD validation rules and their cost",
         "Judge",
         "cel",
     ),
@@ -118,76 +118,76 @@ COMMANDS: Final[dict[str, SubCommand]] = {
     ),
     "envtest": SubCommand(
         "kubewright.tools.envtest.command",
-        "kube-apiserver and etcd for suites that start them: KUBEBUILDER_ASSETS",
+        "replace envtest's kube-apiserver and etcd (KUBEBUILDER_ASSETS)",
         "Serve",
         "server",
     ),
     "testserver": SubCommand(
         "kubewright.tools.testserver",
-        "a server for tests in any language: prints a kubeconfig, ends with its parent",
+        "run a test server: prints a kubeconfig, exits with its parent process",
         "Serve",
         "server",
     ),
     "webhook": SubCommand(
         "kubewright.tools.webhook.command",
-        "a generated package's conversion, defaults and validation as a webhook for a cluster",
+        "serve a generated package's conversion, defaults and validation as a webhook",
         "Serve",
         "server",
     ),
     "rbac": SubCommand(
         "kubewright.tools.rbac.command",
-        "who can do what and why, live or from manifests; the least roles of a run",
+        "show who can do what and why; record least-privilege roles",
         "Serve",
         "server",
     ),
     "explore": SubCommand(
         "kubewright.tools.explore.command",
-        "a page that shows a cluster: objects live, who owns each field, what a change makes",
+        "open a page that shows a cluster: live objects, field owners, dry runs of edits",
         "Serve",
         "server",
     ),
     "history": SubCommand(
         "kubewright.tools.history",
-        "who changed an object when, and what it was: of a server that keeps it, or an audit log",
+        "show who changed an object and when, from a server's history or an audit log",
         "Serve",
         "client",
     ),
     "owners": SubCommand(
         "kubewright.tools.owners",
-        "an object with the field manager of each line in the margin",
+        "show an object with the field manager of each line",
         "Serve",
         "check",
     ),
     "storage": SubCommand(
-        "kubewright.tools.storage", "check, back up and restore the database of serve", "Serve", "server"
+        "kubewright.tools.storage", "check, back up and restore the server's database", "Serve", "server"
     ),
     "patch": SubCommand(
         "kubewright.tools.patch",
-        "what a patch or a server-side apply makes of an object, without a server",
+        "show the result of a patch or server-side apply, without a server",
         "Serve",
         "check",
     ),
     "apply3": SubCommand(
         "kubewright.tools.apply3",
-        "the patch that client-side apply would send, from three files",
+        "compute the patch that client-side apply would send",
         "Serve",
         "check",
     ),
     "migrate": SubCommand(
         "kubewright.tools.migrate.command",
-        "find and rewrite API versions that a release deprecates or does not have",
-        "Move on",
+        "find and rewrite deprecated and removed API versions",
+        "Upgrade",
         "check",
     ),
     "convert": SubCommand(
         "kubewright.tools.convert",
-        "objects at another version of their kind, without a cluster",
-        "Move on",
+        "convert objects to another API version, without a cluster",
+        "Upgrade",
         "check",
     ),
     "completion": SubCommand(
         "kubewright.tools.completion",
-        "completion of commands and options for bash, zsh and fish",
+        "print a completion script for bash, zsh or fish",
         "Shell",
         "",
     ),
@@ -287,9 +287,9 @@ def make_parser(called: str) -> argparse.ArgumentParser:
     parser = Parser(
         prog="kubewright",
         usage="kubewright COMMAND [options]",
-        description="Kubernetes-style APIs from their descriptions: models, logic, client, server.\n\n"
+        description="Models, clients, checks and servers for Kubernetes-style APIs, from their descriptions.\n\n"
         + _overview(),
-        epilog="`kubewright COMMAND --help` has the options of a command, with examples.",
+        epilog="`kubewright COMMAND --help` lists the options of a command, with examples.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {VERSION}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", help=SUPPRESS, prog="kubewright")

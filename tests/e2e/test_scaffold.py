@@ -150,7 +150,7 @@ def test_kubectl_applies_and_gets_every_version(kubectl: Callable[..., str], gro
 def test_kubectl_explains_what_was_scaffolded(kubectl: Callable[..., str]) -> None:
     said = kubectl("explain", "widgets.spec")
     assert (
-        re.search(r"VERSION: +\S*v1\n", said) and "mode says whether a controller acts on the object" in said
+        re.search(r"VERSION: +\S*v1\n", said) and "mode is Active, or Paused to keep the controller" in said
     )
     said = kubectl("explain", "widgets.spec.parameters", "--api-version", f"{GROUP}/v1alpha1")
     assert "name is unique among the parameters" in said

@@ -66,7 +66,7 @@ CLEAN: dict[str, Any] = {
                             "metadata": {"type": "object"},
                             "spec": {
                                 "type": "object",
-                                "description": "spec is what is wanted",
+                                "description": "spec is the desired state",
                                 "properties": {
                                     "replicas": {
                                         "type": "integer",

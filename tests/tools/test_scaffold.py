@@ -242,13 +242,17 @@ def test_keys_in_another_order_are_edited_too() -> None:
 
 
 REFUSALS = {
-    "the kind is there": (1, ["kind", "Widget", "--group", GROUP, "--version", "v1"], "already there"),
-    "the version is there": (1, ["version", "v1alpha1", "--kind", "Widget"], "has v1alpha1 already"),
-    "the group is there": (1, ["group", "shop", "--domain", "example.com"], "already there"),
+    "the kind is there": (1, ["kind", "Widget", "--group", GROUP, "--version", "v1"], "already exists"),
+    "the version is there": (1, ["version", "v1alpha1", "--kind", "Widget"], "already has v1alpha1"),
+    "the group is there": (1, ["group", "shop", "--domain", "example.com"], "already exists"),
     "no such kind": (2, ["version", "v1", "--kind", "Gadget"], "no CRD of kind Gadget"),
-    "no version": (2, ["version", "1.0", "--kind", "Widget"], "is not a version"),
+    "no version": (2, ["version", "1.0", "--kind", "Widget"], "must be a version"),
     "no kind": (2, ["kind", "widget", "--group", GROUP, "--version", "v1"], "CamelCase"),
-    "a kind that is YAML": (2, ["kind", "Null", "--group", GROUP, "--version", "v1"], "no text to YAML"),
+    "a kind that is YAML": (
+        2,
+        ["kind", "Null", "--group", GROUP, "--version", "v1"],
+        "would not read this as text",
+    ),
     "no group": (2, ["kind", "Gadget", "--group", "shop", "--version", "v1"], "DNS subdomain"),
     "a path for a plural": (
         2,
@@ -259,17 +263,17 @@ REFUSALS = {
     "a column of no field": (
         2,
         ["kind", "Gadget", "--version", "v1", "--column", "Size=.spec.size"],
-        "there is no such field",
+        "no field with a single value",
     ),
     "a column that is a list": (
         2,
         ["kind", "Gadget", "--version", "v1", "--column", "P=.spec.parameters"],
-        "there is no such field",
+        "no field with a single value",
     ),
     "a column twice": (
         2,
         ["kind", "Gadget", "--version", "v1", "--column", "Age=.spec.mode"],
-        "a name of its own",
+        "must be unique",
     ),
     "a release that is none": (
         2,
@@ -346,7 +350,7 @@ def test_a_fault_on_the_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
 def test_an_edit_of_what_somebody_changed_is_refused(tmp_path: Path) -> None:
     edited = tmp_path / "edited"
     edited.write_text("theirs")
-    with pytest.raises(RefusedError, match="meanwhile"):
+    with pytest.raises(RefusedError, match="changed while"):
         FilePlan({tmp_path / "new": "1"}, {edited: ("before", "after")}).write()
     assert edited.read_text() == "theirs" and not (tmp_path / "new").exists()
 
@@ -385,7 +389,7 @@ def test_a_terminal_is_asked_for_every_value_with_its_default(tmp_path: Path) ->
     answers = "widget\nWidget\n\n1\nv1beta1\n\nwd\nnowhere\nCluster\nInterval=.spec.intervalSeconds\n1.4\n"
     code, screen = on_a_terminal(answers, "scaffold", "kind", "--output", folder)
     assert code == 0, screen
-    assert "'widget' is not a word in CamelCase" in screen and "neither Namespaced nor Cluster" in screen
+    assert "'widget': must be a word in CamelCase" in screen and "must be Namespaced or Cluster" in screen
     assert all(
         prompt in screen
         for prompt in ("KIND: ", f"--group [{GROUP}]: ", "--version [v1alpha1]: ", "--plural [widgets]: ",
@@ -402,7 +406,7 @@ def test_a_terminal_is_asked_for_every_value_with_its_default(tmp_path: Path) ->
 
     code, screen = on_a_terminal("Widget\nv1\nmaybe\ny\n\n", "scaffold", "version", "--output", folder)
     assert code == 0, screen
-    assert "'maybe' is neither yes nor no" in screen and "--release [1.5]: " in screen
+    assert "'maybe': answer yes or no" in screen and "--release [1.5]: " in screen
     assert stored(folder) == ["v1"]
 
 
@@ -450,7 +454,7 @@ def test_the_release_is_said_by_a_flag_and_the_plan_keeps_its_comments(group: Pa
     code, _, err = kubewright(
         "scaffold", "version", "v2", "--kind", "Widget", "--release", "1.0", "--output", group
     )
-    assert code == 2 and f"Widget of {GROUP}/v1 comes after 1.0" in err and contents(group) == before
+    assert code == 2 and f"{GROUP}/v1 Widget is introduced after 1.0" in err and contents(group) == before
 
 
 def test_a_group_without_a_plan_gets_one(group: Path) -> None:

@@ -93,7 +93,7 @@ def test_its_program_is_typed(group: Path) -> None:
     [
         (["Gadget"], 2, "has no CRD of kind Gadget"),
         (["Widget", "--version", "v9"], 2, "has no version v9"),
-        (["Widget", "--version", "nine"], 2, "'nine' is not a version"),
+        (["Widget", "--version", "nine"], 2, "'nine': must be a version"),
         ([], 2, "KIND"),
     ],
 )
@@ -111,9 +111,9 @@ def test_what_it_needs(group: Path) -> None:
     )
     crd.write_text(text)
     (group / "kubewright.yaml").unlink()
-    assert "no package of" in run(group, "kubewright", "scaffold", "controller", "Widget", fails=2)
+    assert "no package in" in run(group, "kubewright", "scaffold", "controller", "Widget", fails=2)
 
 
 def test_nothing_is_overwritten(group: Path) -> None:
     run(group, "kubewright", "scaffold", "controller", "Widget")
-    assert "already there" in run(group, "kubewright", "scaffold", "controller", "Widget", fails=1)
+    assert "already exists" in run(group, "kubewright", "scaffold", "controller", "Widget", fails=1)

@@ -53,7 +53,7 @@ def test_what_it_writes_is_valid_and_listed(group: Path) -> None:
     component = read(group / WHERE / "kustomization.yaml")[0]
     assert component["kind"] == "Component" and component["patches"] == [{"path": "conversion-widgets.yaml"}]
     assert all((group / WHERE / name).is_file() for name in component["resources"])
-    assert "already there" in run(group, "kubewright", "scaffold", "webhook", fails=1)
+    assert "already exists" in run(group, "kubewright", "scaffold", "webhook", fails=1)
 
 
 def test_a_folder_without_kinds_has_no_webhook(tmp_path: Path) -> None:

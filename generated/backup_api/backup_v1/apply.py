@@ -14,13 +14,13 @@ from kubernetes_api.meta_v1 import apply as meta_v1
 
 
 class BackupSchedule(Object, kw_only=True):
-    """Copies the objects of some namespaces into stores, again and again.
+    """Copies the objects of some namespaces into stores on a schedule.
 
     Fields:
         api_version: Group and version of this object.
         kind: Kind of this object.
-        spec: What is wanted.
-        status: What the controller saw last.
+        spec: The desired state.
+        status: The observed state.
     """
 
     API_VERSION = "backup.kubewright.dev/v1"
@@ -34,14 +34,14 @@ class BackupSchedule(Object, kw_only=True):
 
 
 class BackupScheduleSpec(Part, kw_only=True):
-    """What is wanted.
+    """The desired state.
 
     Fields:
         schedule: When runs start.
         window: Time of day in which runs may start. Null means any.
         suspend: Whether no further runs start. Default: false.
-        concurrency_policy: What happens when a run is due while one is at work. Default: "Forbid".
-        backoff_limit: How often a failed run is tried again. Default: 6.
+        concurrency_policy: What happens when a run is due while one is active. Default: "Forbid".
+        backoff_limit: How often a failed run is retried. Default: 6.
         workers: Number of workers a run is spread over. Default: 1.
         target: What is backed up.
         stores: Where copies are kept.
@@ -51,7 +51,7 @@ class BackupScheduleSpec(Part, kw_only=True):
         transfer: How bytes travel.
         overrides: Changes made to objects when they are restored.
         parameters: Settings handed to the plugin of the store as they are.
-        notify: Who hears of failed runs.
+        notify: Who is notified of failed runs.
     """
 
     schedule: BackupScheduleSpecSchedule | None = None
@@ -77,7 +77,7 @@ class BackupScheduleSpecSchedule(Part, kw_only=True):
     Fields:
         cron: Five fields as in crontab, or a word such as @daily.
         time_zone: Name in the time zone database. Default: "Etc/UTC".
-        jitter: Starts are put off by a random time up to this. Default: "0s".
+        jitter: Starts are delayed by a random time up to this. Default: "0s".
     """
 
     cron: str | None = None
@@ -241,12 +241,12 @@ class Overrides(Part, kw_only=True):
 
 
 class BackupScheduleStatus(Part, kw_only=True):
-    """What the controller saw last.
+    """The observed state.
 
     Fields:
         observed_generation: Generation the controller has acted on.
-        conditions: What holds of this object right now, one entry a type.
-        active: Number of workers at work.
+        conditions: The current conditions of the object, one per type.
+        active: Number of active workers.
         selector: Label selector of the workers, as text.
         last_run: The newest run that ended.
         history: Results of the newest runs, newest first.
@@ -287,7 +287,7 @@ class BackupStore(Object, kw_only=True):
         api_version: Group and version of this object.
         kind: Kind of this object.
         spec: Where and how copies are kept.
-        status: What the controller saw last.
+        status: The observed state.
     """
 
     API_VERSION = "backup.kubewright.dev/v1"
@@ -326,17 +326,17 @@ class BackupStoreSpecOptions(Part, kw_only=True):
     """Settings of the plugin; `retries` is known to every plugin.
 
     Fields:
-        retries: How often a request is tried again. Default: 2.
+        retries: How often a request is retried. Default: 2.
     """
 
     retries: int | None = None
 
 
 class BackupStoreStatus(Part, kw_only=True):
-    """What the controller saw last.
+    """The observed state.
 
     Fields:
-        conditions: What holds of this object right now, one entry a type.
+        conditions: The current conditions of the object, one per type.
         used: Bytes in use.
         last_contact: When the store last answered.
     """
@@ -353,7 +353,7 @@ class Restore(Object, kw_only=True):
         api_version: Group and version of this object.
         kind: Kind of this object.
         spec: What is wanted. Set once, never changed.
-        status: What the controller saw last.
+        status: The observed state.
     """
 
     API_VERSION = "backup.kubewright.dev/v1"
@@ -423,7 +423,7 @@ class RestoreSpecModeMerge(Part, kw_only=True):
 
 
 class RestoreStatus(Part, kw_only=True):
-    """What the controller saw last.
+    """The observed state.
 
     Fields:
         phase: Where the restore stands. Default: "Pending".

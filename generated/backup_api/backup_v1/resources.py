@@ -54,7 +54,7 @@ RESOURCES: tuple[Resource, ...] = (
                 name="Active",
                 type="integer",
                 format="int32",
-                description="Workers at work.",
+                description="Number of active workers.",
                 json_path=".status.active",
             ),
             PrinterColumn(
@@ -74,7 +74,7 @@ RESOURCES: tuple[Resource, ...] = (
             PrinterColumn(
                 name="Age",
                 type="date",
-                description="Since when the object exists.",
+                description="Age of the object.",
                 json_path=".metadata.creationTimestamp",
             ),
         ),

@@ -15,13 +15,13 @@ from kubernetes_api.meta_v1 import models as meta_v1
 
 
 class BackupSchedule(Object, kw_only=True):
-    """Copies the objects of some namespaces into stores, again and again.
+    """Copies the objects of some namespaces into stores on a schedule.
 
     Fields:
         api_version: Group and version of this object.
         kind: Kind of this object.
-        spec: What is wanted.
-        status: What the controller saw last.
+        spec: The desired state.
+        status: The observed state.
     """
 
     API_VERSION = "backup.kubewright.dev/v1alpha1"
@@ -36,15 +36,15 @@ class BackupSchedule(Object, kw_only=True):
 
 
 class BackupScheduleSpec(Part, kw_only=True):
-    """What is wanted.
+    """The desired state.
 
     Fields:
         cron: Five fields as in crontab, or a word such as @daily.
         timezone: Name in the time zone database. Default: "Etc/UTC".
         window: Time of day in which runs may start, as HH:MM-HH:MM.
         paused: Whether no further runs start. Default: false.
-        overlap: What happens when a run is due while one is at work. Default: "allow".
-        retries: How often a failed run is tried again. Default: 3.
+        overlap: What happens when a run is due while one is active. Default: "allow".
+        retries: How often a failed run is retried. Default: 3.
         workers: Number of workers a run is spread over. Default: 1.
         namespaces: Namespaces whose objects are backed up.
         selector: Which objects are backed up, by their labels. Left out, all are.
@@ -68,12 +68,12 @@ class BackupScheduleSpec(Part, kw_only=True):
 
 
 class BackupScheduleStatus(Part, kw_only=True):
-    """What the controller saw last.
+    """The observed state.
 
     Fields:
         observed_generation: Generation the controller has acted on.
-        conditions: What holds of this object right now, one entry a type.
-        active: Number of workers at work.
+        conditions: The current conditions of the object, one per type.
+        active: Number of active workers.
         selector: Label selector of the workers, as text.
         last_run_time: When the newest run ended.
     """
@@ -92,7 +92,7 @@ class BackupStore(Object, kw_only=True):
         api_version: Group and version of this object.
         kind: Kind of this object.
         spec: Where and how copies are kept.
-        status: What the controller saw last.
+        status: The observed state.
     """
 
     API_VERSION = "backup.kubewright.dev/v1alpha1"

@@ -14,13 +14,13 @@ from kubernetes_api.meta_v1 import apply as meta_v1
 
 
 class BackupSchedule(Object, kw_only=True):
-    """Copies the objects of some namespaces into stores, again and again.
+    """Copies the objects of some namespaces into stores on a schedule.
 
     Fields:
         api_version: Group and version of this object.
         kind: Kind of this object.
-        spec: What is wanted.
-        status: What the controller saw last.
+        spec: The desired state.
+        status: The observed state.
     """
 
     API_VERSION = "backup.kubewright.dev/v1beta1"
@@ -34,16 +34,16 @@ class BackupSchedule(Object, kw_only=True):
 
 
 class BackupScheduleSpec(Part, kw_only=True):
-    """What is wanted.
+    """The desired state.
 
     Fields:
         cron: Five fields as in crontab, or a word such as @daily.
         time_zone: Name in the time zone database. Default: "Etc/UTC".
-        jitter: Starts are put off by a random time up to this. Default: "0s".
+        jitter: Starts are delayed by a random time up to this. Default: "0s".
         window: Time of day in which runs may start. Null means any.
         suspend: Whether no further runs start. Default: false.
-        concurrency_policy: What happens when a run is due while one is at work. Default: "Allow".
-        backoff_limit: How often a failed run is tried again. Default: 3.
+        concurrency_policy: What happens when a run is due while one is active. Default: "Allow".
+        backoff_limit: How often a failed run is retried. Default: 3.
         workers: Number of workers a run is spread over. Default: 1.
         target: What is backed up.
         stores: Where copies are kept.
@@ -53,7 +53,7 @@ class BackupScheduleSpec(Part, kw_only=True):
         transfer: How bytes travel.
         overrides: Changes made to objects when they are restored.
         parameters: Settings handed to the plugin of the store as they are.
-        notify: Who hears of failed runs.
+        notify: Who is notified of failed runs.
     """
 
     cron: str | None = None

@@ -19,8 +19,8 @@ class FeatureFlag(Object, kw_only=True):
         api_version: Group and version.
         kind: Kind.
         metadata: Name, place and history.
-        spec: What is wanted.
-        status: What was seen last.
+        spec: The desired state.
+        status: The observed state.
     """
 
     API_VERSION = "flags.kubewright.dev/v1"
@@ -34,7 +34,7 @@ class FeatureFlag(Object, kw_only=True):
 
 
 class FeatureFlagSpec(Part, kw_only=True):
-    """What is wanted of a flag.
+    """The desired state of the flag.
 
     Fields:
         description: What the flag is for.
@@ -42,7 +42,7 @@ class FeatureFlagSpec(Part, kw_only=True):
         enabled: Whether rules are looked at. Off, everybody gets the default variant. Default: false.
         variants: Values that can be given.
         default_variant: Variant for who matches no rule.
-        rules: Who gets what; the first that matches counts.
+        rules: Who gets which variant; the first match counts.
         owners: Who may change the flag.
         tags: Words to find the flag by.
         expires: When the flag should be gone.
@@ -64,14 +64,14 @@ class FeatureFlagSpec(Part, kw_only=True):
 
 
 class FeatureFlagStatus(Part, kw_only=True):
-    """What was seen of a flag.
+    """The observed state of the flag.
 
     Fields:
-        observed_generation: Generation acted on.
+        observed_generation: The generation acted on.
         evaluations: Count of each variant given.
         last_evaluated: When it was last asked for.
         share: Part of users on the new variant.
-        conditions: What holds right now.
+        conditions: The current conditions.
     """
 
     observed_generation: int | None = None
@@ -184,7 +184,7 @@ class Segment(Object, kw_only=True):
         api_version: Group and version.
         kind: Kind.
         metadata: Name, place and history.
-        spec: What is wanted.
+        spec: The desired state.
     """
 
     API_VERSION = "flags.kubewright.dev/v1"

@@ -17,7 +17,7 @@ class Scale(Object, kw_only=True):
         api_version: Group and version.
         kind: Kind.
         metadata: Of the scaled object.
-        spec: How many are wanted.
+        spec: The desired number.
         status: How many there are.
     """
 
@@ -32,7 +32,7 @@ class Scale(Object, kw_only=True):
 
 
 class ScaleSpec(Part, kw_only=True):
-    """How many are wanted.
+    """The desired number.
 
     Fields:
         replicas: The number.

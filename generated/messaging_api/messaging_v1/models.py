@@ -19,7 +19,7 @@ class Broker(Object, kw_only=True):
         api_version: Group and version.
         kind: Kind.
         metadata: Name, place and history.
-        spec: What is wanted.
+        spec: The desired state.
     """
 
     API_VERSION = "messaging.kubewright.dev/v1"
@@ -68,8 +68,8 @@ class Queue(Object, kw_only=True):
         api_version: Group and version.
         kind: Kind.
         metadata: Name, place and history.
-        spec: What is wanted.
-        status: What was seen last.
+        spec: The desired state.
+        status: The observed state.
     """
 
     API_VERSION = "messaging.kubewright.dev/v1"
@@ -124,14 +124,14 @@ class QueueStatus(Part, kw_only=True):
     """What was seen of a queue.
 
     Fields:
-        observed_generation: Generation acted on.
+        observed_generation: The generation acted on.
         replicas: Brokers that hold the queue.
         ready_replicas: Brokers that are ready.
         selector: Label selector of the brokers, as text.
         depth: Messages that wait.
         rate: Messages a second.
         oldest: Time of the oldest message.
-        conditions: What holds right now, one entry a type.
+        conditions: The current conditions, one per type.
     """
 
     observed_generation: int | None = None
@@ -265,8 +265,8 @@ class Subscription(Object, kw_only=True):
         api_version: Group and version.
         kind: Kind.
         metadata: Name, place and history.
-        spec: What is wanted.
-        status: What was seen last.
+        spec: The desired state.
+        status: The observed state.
     """
 
     API_VERSION = "messaging.kubewright.dev/v1"
@@ -312,10 +312,10 @@ class SubscriptionStatus(Part, kw_only=True):
     """What was seen of a subscription.
 
     Fields:
-        observed_generation: Generation acted on.
+        observed_generation: The generation acted on.
         lag: Messages not yet brought.
         last_delivery: When the last message was brought.
-        conditions: What holds right now, one entry a type.
+        conditions: The current conditions, one per type.
     """
 
     observed_generation: int | None = None

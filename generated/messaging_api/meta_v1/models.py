@@ -56,14 +56,14 @@ class ListMeta(Part, kw_only=True):
 
 
 class Condition(Part, kw_only=True):
-    """One observation, and since when it has held.
+    """One condition, and when it last changed.
 
     Fields:
         type: What it is about.
         status: True, False or Unknown.
         reason: One word for the cause.
         message: The cause in a sentence.
-        observed_generation: Generation that was looked at.
+        observed_generation: The generation that was observed.
         last_transition_time: When the status last changed.
     """
 
@@ -132,7 +132,7 @@ class ObjectMeta(Part, kw_only=True):
         namespace: Namespace; empty for cluster-scoped objects.
         uid: Identity, unique in space and time.
         resource_version: State of the object, for optimistic locking. Opaque.
-        generation: Counts changes of what is wanted.
+        generation: Counts changes of the desired state.
         creation_timestamp: When the object was stored first.
         deletion_timestamp: When its deletion was asked for.
         deletion_grace_period_seconds: Seconds that deletion waits.

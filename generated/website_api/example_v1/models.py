@@ -11,11 +11,11 @@ from kubernetes_api.meta_v1 import models as meta_v1
 
 
 class Website(Object, kw_only=True):
-    """A website, served by as many copies as are wanted.
+    """A website, served by the desired number of replicas.
 
     Fields:
-        spec: What is wanted of a website.
-        status: What was seen of a website last.
+        spec: The desired state of the website.
+        status: The observed state of the website.
     """
 
     API_VERSION = "example.kubewright.dev/v1"
@@ -29,11 +29,11 @@ class Website(Object, kw_only=True):
 
 
 class WebsiteSpec(Part, kw_only=True):
-    """What is wanted of a website.
+    """The desired state of the website.
 
     Fields:
         image: The image that serves the pages.
-        replicas: How many copies serve it. Default: 1.
+        replicas: The number of replicas that serve it. Default: 1.
         port: The port the image listens on. Default: 80.
     """
 
@@ -43,12 +43,12 @@ class WebsiteSpec(Part, kw_only=True):
 
 
 class WebsiteStatus(Part, kw_only=True):
-    """What was seen of a website last.
+    """The observed state of the website.
 
     Fields:
-        ready: How many copies are ready.
-        address: The name it is reached by in the cluster.
-        observed_generation: The generation these facts are of.
+        ready: The number of ready replicas.
+        address: Its DNS name in the cluster.
+        observed_generation: The generation that this status reflects.
     """
 
     ready: int | None = None

@@ -4,23 +4,23 @@
 import type * as client from "./client.js";
 import type * as meta_v1 from "./meta_v1.js";
 
-/** A website, served by as many copies as are wanted. */
+/** A website, served by the desired number of replicas. */
 export interface Website {
   apiVersion: "example.kubewright.dev/v1";
   kind: "Website";
   metadata: meta_v1.ObjectMeta;
-  /** What is wanted of a website. */
+  /** The desired state of the website. */
   spec: WebsiteSpec;
-  /** What was seen of a website last. */
+  /** The observed state of the website. */
   status?: WebsiteStatus;
 }
 
-/** What is wanted of a website. */
+/** The desired state of the website. */
 export interface WebsiteSpec {
   /** The image that serves the pages. */
   image: string;
   /**
-   * How many copies serve it.
+   * The number of replicas that serve it.
    *
    * @defaultValue 1
    */
@@ -33,13 +33,13 @@ export interface WebsiteSpec {
   port?: number;
 }
 
-/** What was seen of a website last. */
+/** The observed state of the website. */
 export interface WebsiteStatus {
-  /** How many copies are ready. */
+  /** The number of ready replicas. */
   ready?: number;
-  /** The name it is reached by in the cluster. */
+  /** Its DNS name in the cluster. */
   address?: string;
-  /** The generation these facts are of. */
+  /** The generation that this status reflects. */
   observedGeneration?: number;
 }
 

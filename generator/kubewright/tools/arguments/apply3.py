@@ -17,11 +17,15 @@ kubewright apply3 --original old.yaml --modified new.yaml --current live.yaml --
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the sub-command."""
-    parser.add_argument("--original", type=Path, metavar="FILE", help="what was applied last; none: nothing")
-    parser.add_argument("-m", "--modified", type=Path, required=True, metavar="FILE", help="what is wanted")
-    parser.add_argument("-c", "--current", type=Path, required=True, metavar="FILE", help="what is there")
+    parser.add_argument(
+        "--original", type=Path, metavar="FILE", help="the last applied configuration (default: none)"
+    )
+    parser.add_argument(
+        "-m", "--modified", type=Path, required=True, metavar="FILE", help="the configuration to apply"
+    )
+    parser.add_argument("-c", "--current", type=Path, required=True, metavar="FILE", help="the live object")
     parser.add_argument("--result", action="store_true", help="print the patched object instead of the patch")
     parser.add_argument(
-        "--no-overwrite", action="store_true", help="refuse where others changed the same fields meanwhile"
+        "--no-overwrite", action="store_true", help="fail if others changed the same fields since"
     )
     add_object_arguments(parser)

@@ -13,7 +13,7 @@ kubewright cel check crds/
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare both sub-commands."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    evaluate = actions.add_parser("eval", help="compute an expression")
+    evaluate = actions.add_parser("eval", help="evaluate an expression")
     evaluate.add_argument("expression", metavar="EXPR", help="the expression")
     evaluate.add_argument(
         "--self", dest="self_file", metavar="FILE", help="YAML or JSON value of `self` (- for stdin)"
@@ -29,14 +29,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     evaluate.add_argument("--schema", metavar="FILE", help="CRD or schema that gives `self` its type")
     evaluate.add_argument("--api-version", metavar="VERSION", help="the version of the CRD to use")
     evaluate.add_argument(
-        "--cost", action="store_true", help="also print what the evaluation cost, on stderr"
+        "--cost", action="store_true", help="also print the cost of the evaluation, to stderr"
     )
-    check = actions.add_parser("check", help="judge the rules of CustomResourceDefinitions")
+    check = actions.add_parser("check", help="check the validation rules of CustomResourceDefinitions")
     check.add_argument("files", nargs="+", metavar="PATH", help="CRDs or schemas: files, folders, -")
     for each in (evaluate, check):
         each.add_argument(
-            "--kubernetes", default="1.36", metavar="RELEASE", help="the release whose functions exist (1.36)"
+            "--kubernetes",
+            default="1.36",
+            metavar="RELEASE",
+            help="release whose functions are available (default 1.36)",
         )
-        each.add_argument(
-            "--format", choices=("text", "json"), default="text", help="how to print the answer"
-        )
+        each.add_argument("--format", choices=("text", "json"), default="text", help="output format")

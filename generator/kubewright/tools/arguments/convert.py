@@ -28,5 +28,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--modules",
         type=Path,
         metavar="DIR",
-        help="folder of the Python modules that `call` rules name; their code is run",
+        help="folder of the Python modules that `call` rules name; their code is executed",
     )

@@ -21,20 +21,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "sources", nargs="+", metavar="SOURCE", help="PATH, git:REVISION:PATH or kubernetes:RELEASE"
     )
     parser.add_argument(
-        "--kind", action="append", default=[], metavar="KIND", help="only this kind (repeatable)"
+        "--kind", action="append", default=[], metavar="KIND", help="only this kind; may be repeated"
     )
     parser.add_argument(
-        "--group", action="append", default=[], metavar="GROUP", help="only this group (repeatable)"
+        "--group", action="append", default=[], metavar="GROUP", help="only this group; may be repeated"
     )
     parser.add_argument(
-        "--storage", default="", metavar="VERSION", help="store this version of every kind that has it"
+        "--storage",
+        default="",
+        metavar="VERSION",
+        help="make this the storage version of every kind that has it",
     )
-    parser.add_argument("--no-descriptions", action="store_true", help="leave the descriptions of fields out")
+    parser.add_argument("--no-descriptions", action="store_true", help="leave out descriptions")
     parser.add_argument(
         "--kubernetes",
         default=NEWEST,
         metavar="RELEASE",
-        help=f"judge them as this release would (default {NEWEST})",
+        help=f"check the result as this release would (default {NEWEST})",
     )
     add_output_arguments(parser, otherwise="without it, standard output")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no warnings and notes")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print only errors")

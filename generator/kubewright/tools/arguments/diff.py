@@ -16,30 +16,33 @@ kubewright diff kubernetes:1.36 kubernetes:1.37 --least warning
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the sub-command."""
     parser.add_argument("old", help="PATH, git:REVISION:PATH or kubernetes:RELEASE")
-    parser.add_argument("new", help="the same")
+    parser.add_argument("new", help="as OLD")
     parser.add_argument(
         "--facts",
         type=Path,
         metavar="FOLDER",
-        help="rules next to the specs: version conversions, protobuf numbers (of a git state: in its revision)",
+        help="conversions and protobuf numbers kept next to the specs (for git:, at that revision)",
     )
     parser.add_argument(
-        "--old-facts", type=Path, metavar="FOLDER", help="those of OLD, if they are elsewhere"
+        "--old-facts", type=Path, metavar="FOLDER", help="the same for OLD, if kept elsewhere"
     )
     parser.add_argument(
-        "--exceptions", type=Path, metavar="FILE", help="TOML: code → path patterns that may change"
+        "--exceptions", type=Path, metavar="FILE", help="TOML file: code → patterns of paths that may change"
     )
     parser.add_argument(
-        "--fail-on", choices=("error", "warning", "note"), default="error", help="what makes the exit code 1"
+        "--fail-on",
+        choices=("error", "warning", "note"),
+        default="error",
+        help="exit with 1 from this severity on",
     )
     parser.add_argument(
-        "--least", choices=("error", "warning", "note"), default="note", help="report from here on"
+        "--least", choices=("error", "warning", "note"), default="note", help="lowest severity to report"
     )
     add_quiet(parser)
     parser.add_argument(
-        "--each", action="store_true", help="report every place alone, not one finding for one idea"
+        "--each", action="store_true", help="report every place instead of grouping related changes"
     )
     parser.add_argument("--documentation", action="store_true", help="report changed descriptions too")
     parser.add_argument(
-        "--format", choices=sorted([*FORMATS, "markdown"]), default="text", help="how to print findings"
+        "--format", choices=sorted([*FORMATS, "markdown"]), default="text", help="output format"
     )

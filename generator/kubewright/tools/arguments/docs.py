@@ -23,25 +23,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "sources", nargs="*", metavar="SOURCE", help="PATH, git:REVISION:PATH or kubernetes:RELEASE"
     )
     parser.add_argument(
-        "--kubernetes", metavar="RELEASE", help="the built-in kinds of a release, such as 1.37"
+        "--kubernetes", metavar="RELEASE", help="add the built-in kinds of a release, such as 1.37"
     )
     parser.add_argument(
         "--format",
         choices=("html", "markdown"),
         default="html",
         dest="output_format",
-        help="one page with a search (default), or a file for each group-version",
+        help="html: one searchable page (default); markdown: a file per group and version",
     )
     parser.add_argument(
         "--group",
         action="append",
         default=[],
         metavar="GROUP",
-        help="only this group and what it uses (repeatable)",
+        help="only this group and the types it uses; may be repeated",
     )
-    parser.add_argument(
-        "--title", default="", help="what the pages are called (default: the groups, or the release)"
-    )
+    parser.add_argument("--title", default="", help="title of the pages (default: the groups or the release)")
     add_output_arguments(
         parser, otherwise=f"without it one page goes to standard output; HTML is {HTML_FILE}"
     )

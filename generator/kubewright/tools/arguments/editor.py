@@ -19,19 +19,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PATH",
-        help="CRDs or other specs of kinds (repeatable)",
+        help="CRDs or other descriptions of kinds; may be repeated",
     )
     parser.add_argument(
-        "--kubernetes", metavar="RELEASE", help="the built-in kinds of a release, such as 1.37"
+        "--kubernetes", metavar="RELEASE", help="add the built-in kinds of a release, such as 1.37"
     )
     parser.add_argument(
         "--schemas",
         type=Path,
         metavar="DIR",
-        help="where the schemas go, made again as a whole (default: .schemas in FOLDER)",
+        help="folder for the schemas; its contents are replaced (default: FOLDER/.schemas)",
     )
     parser.add_argument(
         "--modelines",
         action="store_true",
-        help="name the schema in the first line of each file too, for editors without settings",
+        help="also name the schema in the first line of each manifest, for other editors",
     )

@@ -17,17 +17,17 @@ kubewright envtest --controllers none -- make test
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options."""
     add = parser.add_argument
-    add("-o", "--output", type=Path, metavar="DIR", help="write the programs there")
+    add("-o", "--output", type=Path, metavar="DIR", help="folder to write the programs to")
     add(
         "--controllers",
         default="all",
         metavar="all|none|NAME,NAME",
-        help="loops that run in each server (default all); none leaves namespaces and dependents, as envtest does",
+        help="controllers to run in each server (default all); none behaves like envtest",
     )
     add_quiet(parser)
     add(
         "program",
         nargs=argparse.REMAINDER,
         metavar="-- COMMAND",
-        help="run this with KUBEBUILDER_ASSETS set, and remove everything after it",
+        help="run this with KUBEBUILDER_ASSETS set, and clean up afterwards",
     )

@@ -14,16 +14,16 @@ kubewright explain widgets.spec --crds crds/ --recursive
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the sub-command."""
-    parser.add_argument("path", help="a kind and fields of it: deployment.spec.template")
+    parser.add_argument("path", help="a kind and its fields, such as deployment.spec.template")
     parser.add_argument(
         "--kubernetes",
         type=release,
         default=NEWEST,
         metavar="RELEASE",
-        help=f"whose kinds (default {NEWEST})",
+        help=f"Kubernetes release (default {NEWEST})",
     )
     add_crds(parser)
+    parser.add_argument("--api-version", default="", metavar="GROUP/VERSION", help="API version of the kind")
     parser.add_argument(
-        "--api-version", default="", metavar="GROUP/VERSION", help="which version of the kind"
+        "--recursive", action="store_true", help="print the names and types of all nested fields"
     )
-    parser.add_argument("--recursive", action="store_true", help="only names and types, of all fields below")

@@ -23,49 +23,55 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="SPEC",
         help="OpenAPI document, CRD manifest or folder of them, or kubernetes:1.37; "
-        "without any, the configuration says what is made",
+        "default: what the configuration lists",
     )
     parser.add_argument(
         "--language",
         choices=LANGUAGES,
-        help="default: python; of a configuration, what it makes in this language",
+        help="language to generate (default: python)",
     )
-    parser.add_argument("--module", metavar="PATH", help="of Go: the import path of the folder that is made")
-    parser.add_argument("--config", metavar="FILE", help="default: kubewright.yaml or specs/kubewright.yaml")
+    parser.add_argument("--module", metavar="PATH", help="Go only: import path of the output folder")
     parser.add_argument(
-        "-o", "--output", metavar="DIR", help="folder the packages go to (default: generated)"
-    )
-    parser.add_argument(
-        "--package", metavar="NAME", help="package to make: of SPECs, or of the configuration"
+        "--config", metavar="FILE", help="configuration (default: kubewright.yaml or specs/kubewright.yaml)"
     )
     parser.add_argument(
-        "--only", metavar="EMITTER[,…]", help="run only these emitters, leave other files alone"
+        "-o", "--output", metavar="DIR", help="folder to write the packages to (default: generated)"
     )
-    parser.add_argument("--models", choices=FLAVOURS, help="flavour of the typed models")
-    parser.add_argument("--enums", choices=ENUMS, help="enums as Literal (the default) or as classes")
+    parser.add_argument("--package", metavar="NAME", help="name of the package to generate")
+    parser.add_argument(
+        "--only", metavar="EMITTER[,…]", help="run only these emitters; leave other files alone"
+    )
+    parser.add_argument("--models", choices=FLAVOURS, help="kind of classes to generate")
+    parser.add_argument(
+        "--enums", choices=ENUMS, help="generate enums as Literal types (default) or as classes"
+    )
     parser.add_argument(
         "--documentation",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="keep the specs' prose (default: of all but the built-in groups)",
+        help="keep descriptions as docstrings (default: for all but the built-in groups)",
     )
     parser.add_argument(
         "--lenient",
         action="store_true",
         default=None,
-        help="warn of faults in a document and read on as far as it goes",
+        help="warn about errors in a document and use what can be read",
     )
     parser.add_argument(
         "--standalone",
         action="store_true",
         default=None,
-        help="use no types of the installed kubernetes_api, not even its ObjectMeta",
+        help="do not import types from kubernetes_api, not even ObjectMeta",
     )
-    parser.add_argument("--kubernetes", metavar="RELEASE", help="release of the built-in definitions")
+    parser.add_argument("--kubernetes", metavar="RELEASE", help="Kubernetes release of the built-in types")
     parser.add_argument(
-        "--check", action="store_true", help="write nothing; print a diff and exit 1 on drift"
+        "--check",
+        action="store_true",
+        help="write nothing; print a diff and exit with 1 if files would change",
     )
-    parser.add_argument("--force", action="store_true", help="generate even if nothing seems to have changed")
-    parser.add_argument("--dump-ir", action="store_true", help="print the linked API as YAML, write nothing")
-    parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print diagnostics only")
+    parser.add_argument("--force", action="store_true", help="generate even if no input has changed")
+    parser.add_argument("--dump-ir", action="store_true", help="write nothing; print the linked API as YAML")
+    parser.add_argument(
+        "-j", "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="number of processes"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="print only diagnostics")

@@ -22,26 +22,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "object",
         nargs="+",
         metavar="OBJECT",
-        help="TYPE/NAME, TYPE NAME, or TYPE for all (with -n: in a namespace)",
+        help="TYPE/NAME, TYPE NAME, or TYPE for all objects of a type",
     )
     parser.add_argument(
-        "-l", "--selector", default="", metavar="LABELS", help="of a TYPE: those with these labels"
+        "-l", "--selector", default="", metavar="LABELS", help="with TYPE: only objects with these labels"
     )
     parser.add_argument(
-        "--limit", type=int, default=100, metavar="N", help="the newest so many (default %(default)s)"
+        "--limit",
+        type=int,
+        default=100,
+        metavar="N",
+        help="number of changes, newest first (default %(default)s)",
     )
     shown = parser.add_mutually_exclusive_group()
-    shown.add_argument("--diff", action="store_true", help="what each change changed")
+    shown.add_argument("--diff", action="store_true", help="show what each change changed")
     shown.add_argument(
-        "--at", default="", metavar="VERSION", help="the object as it was at a version, as YAML"
+        "--at", default="", metavar="VERSION", help="print the object as of a resourceVersion, as YAML"
     )
     parser.add_argument(
         "--audit",
         type=Path,
         metavar="FILE",
-        help="read JSON lines of audit events, of any cluster, instead of asking a server; - is stdin",
+        help="read an audit log (JSON lines) of any cluster instead; - for stdin",
     )
     parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="how to print (default text)"
+        "--format", choices=("text", "json"), default="text", help="output format (default text)"
     )
     add_cluster_arguments(parser)

@@ -15,30 +15,30 @@ kubewright lifecycle plan.yaml --timeline
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the sub-command."""
-    parser.add_argument(
-        "plan", nargs="?", type=Path, help="the plan; without it the built-in kinds are meant"
-    )
+    parser.add_argument("plan", nargs="?", type=Path, help="the plan (default: the built-in kinds)")
     shown = parser.add_mutually_exclusive_group()
-    shown.add_argument("--check", action="store_true", help="check against the policy (what a plan is for)")
     shown.add_argument(
-        "--table", action="store_true", help="print the life cycles in Markdown (what happens without a plan)"
+        "--check", action="store_true", help="check against the deprecation policy (default with a plan)"
+    )
+    shown.add_argument(
+        "--table", action="store_true", help="print a Markdown table of all versions (default without a plan)"
     )
     shown.add_argument(
         "--timeline",
         action="store_true",
-        help="print, release by release, what is served, preferred and stored",
+        help="print the served, preferred and stored versions of each release",
     )
     parser.add_argument(
         "--only",
         metavar="PATTERN",
-        help="of a table or timeline: group/Kind, a shell pattern (core is 'core')",
+        help="limit a table or timeline to group/Kind, a shell pattern ('core' is the core group)",
     )
     parser.add_argument(
         "--specs",
         metavar="STATE",
-        help="specs of the plan's kinds (as diff names them): no field may be lost between their served versions",
+        help="specs of the plan's kinds, as for diff: check that no field is lost between served versions",
     )
     parser.add_argument(
-        "--facts", type=Path, metavar="FOLDER", help="rules next to the specs: conversions between versions"
+        "--facts", type=Path, metavar="FOLDER", help="conversions between versions, kept next to the specs"
     )
     add_findings_format(parser)

@@ -23,38 +23,49 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--kubernetes", metavar="RELEASE", help="lint the built-in kinds of a release, such as 1.37"
     )
     parser.add_argument(
-        "--profile", choices=("crd", "native"), help="whose rules (default crd; native with --kubernetes)"
+        "--profile",
+        choices=("crd", "native"),
+        help="rules for CRDs (default), or for built-in kinds (default with --kubernetes)",
     )
     parser.add_argument(
-        "--select", action="append", metavar="CODE", help="only these rules, or groups such as L2"
+        "--select",
+        action="append",
+        metavar="CODE",
+        help="only this rule, or group of rules such as L2; may be repeated",
     )
-    parser.add_argument("--ignore", action="append", metavar="CODE", help="not these rules")
     parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="settings (default: pyproject.toml here, if any)"
+        "--ignore", action="append", metavar="CODE", help="skip this rule or group; may be repeated"
     )
-    parser.add_argument("--baseline", type=Path, metavar="FILE", help="findings to fix later")
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="settings (default: ./pyproject.toml, if present)"
+    )
+    parser.add_argument(
+        "--baseline", type=Path, metavar="FILE", help="file with known findings, which are not reported"
+    )
     parser.add_argument(
         "--update-baseline",
         action="store_true",
-        help="remove from the baseline what is fixed; create it if there is none",
+        help="remove fixed findings from the baseline; create it if it does not exist",
     )
-    parser.add_argument("--fail-on", choices=("error", "warning", "note"), help="what makes the exit code 1")
+    parser.add_argument(
+        "--fail-on", choices=("error", "warning", "note"), help="exit with 1 from this severity on"
+    )
     parser.add_argument(
         "--least",
         choices=("error", "warning", "note"),
-        help="report from here on (default warning, or what --fail-on says where that is less)",
+        help="lowest severity to report (default: warning, or that of --fail-on if lower)",
     )
     parser.add_argument(
-        "--statistics", action="store_true", help="print how often each rule is broken, not where"
+        "--statistics", action="store_true", help="print only the number of findings of each rule"
     )
-    parser.add_argument("--all", action="store_true", help="print every finding, however many there are")
+    parser.add_argument("--all", action="store_true", help="print every finding, even if there are many")
     parser.add_argument(
         "--fix",
         action="store_true",
-        help="correct, in the files, what has a correction that changes no object's meaning (--explain says which)",
+        help="apply the fixes that are safe for existing objects (--explain says which rules have one)",
     )
     add_findings_format(parser)
     add_quiet(parser)
     parser.add_argument(
-        "--explain", metavar="CODE", help="say what a rule wants, why, and where it comes from; or `all`"
+        "--explain", metavar="CODE", help="explain a rule: what it requires, why, and its source; or `all`"
     )

@@ -29,20 +29,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=release,
         default=NEWEST,
         metavar="RELEASE",
-        help=f"the release to run on (default {NEWEST})",
+        help=f"target release (default {NEWEST})",
     )
-    parser.add_argument("--write", action="store_true", help="rewrite the files; stdin goes to stdout")
+    parser.add_argument("--write", action="store_true", help="rewrite the files; with -, write to stdout")
     add_findings_format(parser)
     add_package(parser, "the package with the conversions")
     parser.add_argument("--exclude", action="append", default=[], metavar="PATTERN", help=EXCLUDE_HELP)
     group = parser.add_argument_group("callers", "who still calls what is deprecated, instead of manifests")
-    group.add_argument(
-        "--from-cluster", action="store_true", help="read the metrics of the kubeconfig's cluster"
-    )
+    group.add_argument("--from-cluster", action="store_true", help="read the metrics of a cluster")
     group.add_argument(
         "--audit-log", type=Path, action="append", default=[], metavar="PATH",
-        help="read an audit log too, or a folder of them (.gz as well); repeatable",
+        help="read an audit log, or a folder of them (also .gz); may be repeated",
     )  # fmt: skip
-    group.add_argument("--kubeconfig", type=Path, metavar="FILE", help="cluster to read (default: kubectl's)")
+    group.add_argument("--kubeconfig", type=Path, metavar="FILE", help="of the cluster (default: kubectl's)")
     group.add_argument("--context", default="", metavar="NAME", help="context of the kubeconfig")
     add_quiet(parser)

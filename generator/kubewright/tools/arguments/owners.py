@@ -18,10 +18,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the sub-command."""
     parser.add_argument("object", nargs="*", metavar="OBJECT", help="TYPE/NAME in the cluster, or TYPE NAME")
     parser.add_argument(
-        "-f", "--filename", type=Path, metavar="FILE", help="an object with managedFields; - is stdin"
+        "-f", "--filename", type=Path, metavar="FILE", help="object with managedFields; - for stdin"
     )
-    parser.add_argument("--manager", metavar="NAME", help="only the paths that this manager owns, one a line")
+    parser.add_argument("--manager", metavar="NAME", help="print only the paths that this manager owns")
     parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="how to print (default text)"
+        "--format", choices=("text", "json"), default="text", help="output format (default text)"
     )
     add_cluster_arguments(parser)

@@ -24,14 +24,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="file or folder of specs, kubernetes:1.37, cluster, or cluster:CONTEXT; may be repeated",
     )
     parser.add_argument(
-        "--language", choices=LANGUAGES, default="python", help="default: python; or a project of npm"
+        "--language",
+        choices=LANGUAGES,
+        default="python",
+        help="default: python; typescript writes an npm package",
     )
     parser.add_argument("--package", required=True, metavar="NAME", help="import name, such as mycompany_api")
     parser.add_argument(
-        "-o", "--output", required=True, type=Path, metavar="DIR", help="folder of the project"
+        "-o", "--output", required=True, type=Path, metavar="DIR", help="folder to write the project to"
     )
-    parser.add_argument("--group", action="append", default=[], help="of a cluster: only these groups")
     parser.add_argument(
-        "--kubeconfig", type=Path, metavar="FILE", help="of a cluster (default: as kubectl finds it)"
+        "--group", action="append", default=[], help="with a cluster: only this API group; may be repeated"
     )
-    parser.add_argument("--no-documentation", action="store_true", help="leave the specs' prose out")
+    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="of the cluster (default: kubectl's)")
+    parser.add_argument("--no-documentation", action="store_true", help="leave out descriptions")

@@ -47,7 +47,7 @@ def _add_everyday(parser: argparse.ArgumentParser) -> None:
         "--config",
         type=Path,
         metavar="FILE",
-        help="YAML with any of these options (port: 7125); KUBEWRIGHT_PORT=7125 works too",
+        help="YAML file with any of these options (port: 7125); KUBEWRIGHT_PORT=7125 works too",
     )
     add(
         "--storage",
@@ -75,9 +75,9 @@ def _add_everyday(parser: argparse.ArgumentParser) -> None:
         "--tls",
         default="",
         metavar="auto|off|CERT,KEY",
-        help="serve https, with a generated or a given certificate (default: auto; off with --anonymous-admin alone)",
+        help="auto generates a certificate (default: auto; off if only --anonymous-admin is given)",
     )
-    add("--kubeconfig", type=Path, metavar="FILE", help="write the kubeconfig there; - prints it")
+    add("--kubeconfig", type=Path, metavar="FILE", help="write a kubeconfig for clients; - prints it")
     serve_access.add_everyday(parser)
     add(
         "--packages",
@@ -89,7 +89,7 @@ def _add_everyday(parser: argparse.ArgumentParser) -> None:
         "--controllers",
         default="",
         metavar="all|none|NAME,NAME",
-        help="loops that run in the process (default all); all,workloads,node is a cluster that runs pods",
+        help="controllers to run (default all); all,workloads,node simulates a cluster that runs pods",
     )
     add(
         "--log-level",
@@ -102,19 +102,18 @@ def _add_everyday(parser: argparse.ArgumentParser) -> None:
 
 def _add_nodes(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("nodes", "simulated nodes, with --controllers all,node").add_argument
-    add("--nodes", type=int, metavar="N", help="how many (default 1)")
-    template = "a Node whose labels, taints and capacity they have"
+    add("--nodes", type=int, metavar="N", help="number of simulated nodes (default 1)")
+    template = "a Node manifest with their labels, taints and capacity"
     add("--node-template", type=Path, metavar="FILE", help=template)
 
 
 def _add_storage(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("storage", "encryption, TLS to etcd, how long objects are kept")
+    group = parser.add_argument_group("storage", "encryption, TLS to etcd, retention")
     add = group.add_argument
     add(
         "--read-only",
         action="store_true",
-        help="only show what is in an etcd, or in a snapshot of one "
-        "(etcd-snapshot:///FILE), a kube-apiserver's too",
+        help="serve an etcd or a snapshot of one (etcd-snapshot:///FILE) without writing to it",
     )
     add_storage_arguments(group)
     add(
@@ -122,40 +121,40 @@ def _add_storage(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=300.0,
         metavar="SECONDS",
-        help="how long old versions are kept for watches and pages (default %(default)s)",
+        help="how long old versions are kept for watches and pagination (default %(default)s)",
     )
     add(
         "--keep-history",
         default="",
         metavar="DURATION",
-        help="keep versions so long after something took their place, in the SQLite database (default: none)",
+        help="how long replaced versions are kept for `history`, SQLite only (default: not at all)",
     )
     add(
         "--keep-history-size",
         type=int,
         default=256,
         metavar="MB",
-        help="and no more of them than this (default %(default)s)",
+        help="maximum size of what --keep-history keeps (default %(default)s)",
     )
     add(
-        "--event-ttl", default="1h", metavar="DURATION", help="how long events are kept (default %(default)s)"
+        "--event-ttl", default="1h", metavar="DURATION", help="how long Events are kept (default %(default)s)"
     )
 
 
 def _add_lifecycle(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("process", "files made at the start, timeouts, shutdown").add_argument
+    add = parser.add_argument_group("process", "generated files, timeouts, shutdown").add_argument
     add(
         "--cert-dir",
         type=Path,
         metavar="DIR",
-        help="where generated certificates, keys and tokens are kept (default: next to the database)",
+        help="folder for generated certificates, keys and tokens (default: next to the database)",
     )
     add(
         "--request-timeout",
         type=seconds,
         default=60.0,
         metavar="SECONDS",
-        help="answer 504 to a request that takes longer (default %(default)s)",
+        help="answer 504 to requests that take longer (default %(default)s)",
     )
     add(
         "--shutdown-delay",
@@ -163,12 +162,12 @@ def _add_lifecycle(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=0.0,
         metavar="SECONDS",
-        help="go on answering, but not ready, this long after a signal",
+        help="after a signal, report not ready but keep serving this long",
     )
     add(
         "--shutdown-send-retry-after",
         action="store_true",
-        help="after the delay answer 429 to new requests until the running ones have ended",
+        help="after the delay, answer new requests with 429 until running ones have ended",
     )
     add(
         "--livez-grace",
@@ -176,7 +175,7 @@ def _add_lifecycle(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=0.0,
         metavar="SECONDS",
-        help="how long /livez is ok although the start is not finished",
+        help="how long /livez reports ok while the server is starting",
     )
 
 
@@ -215,23 +214,23 @@ def _add_api(parser: argparse.ArgumentParser) -> None:
             type=int,
             default=300,
             metavar="SECONDS",
-            help=f"how long pods stay on a node that is {state}, unless they set it (default %(default)s)",
+            help=f"how long pods stay on a node that is {state} (default %(default)s)",
         )
     add(
         "--advertise-address",
         default="",
         metavar="ADDRESS",
-        help="where pods reach the server (default: --host, unless that is loopback)",
+        help="address at which pods reach the server (default: --host, unless it is loopback)",
     )
     add(
         "--service-cluster-ip-range",
         default="10.0.0.0/24",
         metavar="NETWORK,NETWORK",
-        help="networks that Services get addresses from, one of each family (default %(default)s)",
+        help="networks for Service addresses, one per IP family (default %(default)s)",
     )
     add(
         "--service-node-port-range",
         default="30000-32767",
         metavar="FIRST-LAST",
-        help="ports that Services get node ports from (default %(default)s)",
+        help="range of node ports (default %(default)s)",
     )

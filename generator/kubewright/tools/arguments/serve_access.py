@@ -21,12 +21,12 @@ def add_everyday(parser: argparse.ArgumentParser) -> None:
         "--token-auth-file",
         type=Path,
         metavar="FILE",
-        help='CSV of token,user,uid,"group,group" (default: one generated token, in the kubeconfig alone)',
+        help='CSV of token,user,uid,"group,group" (default: one generated token, written to the kubeconfig)',
     )
     add(
         "--anonymous-admin",
         action="store_true",
-        help="let requests without credentials do everything (on loopback only)",
+        help="allow everything without credentials (on loopback only)",
     )
 
 
@@ -38,30 +38,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--client-ca-file",
         type=Path,
         metavar="FILE",
-        help="authorities of client certificates: the common name is the user, organizations are groups",
+        help="CAs of client certificates: the common name is the user, organizations are groups",
     )
     add(
         "--anonymous-auth",
         choices=("true", "false"),
         default="true",
-        help="requests without credentials are system:anonymous (default) or refused",
+        help="treat requests without credentials as system:anonymous (default), or refuse them",
     )
     add(
         "--enable-bootstrap-token-auth",
         action="store_true",
-        help="accept the tokens of Secrets bootstrap-token-ID in kube-system (ID.SECRET)",
+        help="accept bootstrap tokens (ID.SECRET), kept in Secrets bootstrap-token-ID in kube-system",
     )
     add(
         "--authorization-mode",
         default="",
         metavar="MODE,MODE",
-        help=f"of {', '.join(MODES)}, asked in order (default RBAC)",
+        help=f"authorizers in order, out of {', '.join(MODES)} (default RBAC)",
     )
     add(
         "--cluster-signing-cert-file",
         type=Path,
         metavar="FILE",
-        help="authority that signs approved CertificateSigningRequests (default: a generated one)",
+        help="CA that signs approved CertificateSigningRequests (default: a generated one)",
     )
     add("--cluster-signing-key-file", type=Path, metavar="FILE", help="key of --cluster-signing-cert-file")
     _add_service_accounts(add)
@@ -76,7 +76,7 @@ def _add_service_accounts(add: Callable[..., Any]) -> None:
         action="append",
         default=[],
         metavar="URL",
-        help="issuer of service account tokens; may be repeated, the first signs",
+        help="issuer of service account tokens; may be repeated, new tokens name the first",
     )
     add(
         "--service-account-key-file",
@@ -97,7 +97,7 @@ def _add_service_accounts(add: Callable[..., Any]) -> None:
         type=seconds,
         default=0.0,
         metavar="SECONDS",
-        help="longest life of a service account token",
+        help="longest lifetime of a service account token",
     )
     add(
         "--api-audiences",
@@ -112,7 +112,7 @@ def _add_request_headers(add: Callable[..., Any]) -> None:
         "--requestheader-client-ca-file",
         type=Path,
         metavar="FILE",
-        help="authorities of a proxy in front, which names the user in headers",
+        help="CAs of a proxy in front, which names the user in headers",
     )
     add(
         "--requestheader-allowed-names",
@@ -136,7 +136,7 @@ def _add_request_headers(add: Callable[..., Any]) -> None:
         "--requestheader-group-headers",
         default="X-Remote-Group",
         metavar="NAME,NAME",
-        help="headers that hold a group each (default %(default)s)",
+        help="headers that hold one group each (default %(default)s)",
     )
     add(
         "--requestheader-extra-headers-prefix",
@@ -166,10 +166,10 @@ def _add_oidc(parser: argparse.ArgumentParser) -> None:
         "--oidc-username-prefix",
         default=None,
         metavar="TEXT",
-        help="put before usernames; - for none (default: the issuer and #, except for the claim email)",
+        help="prefix for usernames; - for none (default: the issuer and #, except for the claim email)",
     )
     add("--oidc-groups-claim", default="", metavar="CLAIM", help="claim that holds the user's groups")
-    add("--oidc-groups-prefix", default="", metavar="TEXT", help="put before the names of groups")
+    add("--oidc-groups-prefix", default="", metavar="TEXT", help="prefix for group names")
     add(
         "--oidc-required-claim",
         action="append",
@@ -177,17 +177,17 @@ def _add_oidc(parser: argparse.ArgumentParser) -> None:
         metavar="CLAIM=VALUE",
         help="claim that a token must have; may be repeated",
     )
-    add("--oidc-ca-file", type=Path, metavar="FILE", help="authorities of the issuer (default: the system's)")
+    add("--oidc-ca-file", type=Path, metavar="FILE", help="CAs of the issuer (default: the system's)")
 
 
 def _add_webhooks(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("webhooks", "other servers that know tokens or decide who may do what")
+    group = parser.add_argument_group("webhooks", "webhooks for authentication and authorization")
     add = group.add_argument
     add(
         "--authentication-token-webhook-config-file",
         type=Path,
         metavar="KUBECONFIG",
-        help="server that reviews tokens",
+        help="kubeconfig of the server that reviews tokens",
     )
     add(
         "--authentication-token-webhook-version",
@@ -199,7 +199,7 @@ def _add_webhooks(parser: argparse.ArgumentParser) -> None:
         "--authentication-token-webhook-cache-ttl",
         default="2m",
         metavar="DURATION",
-        help="how long its answers are kept (default %(default)s)",
+        help="how long its answers are cached (default %(default)s)",
     )
     add(
         "--authorization-config",
@@ -211,7 +211,7 @@ def _add_webhooks(parser: argparse.ArgumentParser) -> None:
         "--authorization-webhook-config-file",
         type=Path,
         metavar="KUBECONFIG",
-        help="server that --authorization-mode Webhook asks",
+        help="kubeconfig of the server for --authorization-mode Webhook",
     )
     add(
         "--authorization-webhook-version",
@@ -224,5 +224,5 @@ def _add_webhooks(parser: argparse.ArgumentParser) -> None:
             f"--authorization-webhook-cache-{answer}-ttl",
             default=ttl,
             metavar="DURATION",
-            help=f"how long its answer {answer} is kept (default %(default)s)",
+            help=f"how long its answer {answer} is cached (default %(default)s)",
         )

@@ -13,13 +13,13 @@ ALWAYS_ALLOWED = ("/healthz", "/readyz", "/livez")
 
 def add_proxying(parser: argparse.ArgumentParser) -> None:
     """Declares the options."""
-    group = parser.add_argument_group("aggregation", "requests that are passed on to other servers")
+    group = parser.add_argument_group("aggregation", "requests that are forwarded to other servers")
     add: Callable[..., Any] = group.add_argument
     add(
         "--proxy-client-cert-file",
         type=Path,
         metavar="FILE",
-        help="client certificate that is shown to aggregated servers (default: a generated one)",
+        help="client certificate for aggregated servers (default: a generated one)",
     )
     add("--proxy-client-key-file", type=Path, metavar="FILE", help="key of --proxy-client-cert-file")
     add(
@@ -27,28 +27,27 @@ def add_proxying(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NS/NAME=HOST:PORT",
-        help="address of a Service, in place of what its object says; may be repeated",
+        help="address to use for a Service, instead of its ClusterIP; may be repeated",
     )
     add(
         "--proxy-allow-network",
         action="append",
         default=[],
         metavar="CIDR",
-        help="pass requests for services/proxy, pods/proxy and nodes/proxy on to addresses of this network; may be "
-        "repeated (default: to none)",
+        help="network that services/proxy, pods/proxy and nodes/proxy may reach; may be repeated (default: none)",
     )
 
 
 def add_delegation(parser: argparse.ArgumentParser) -> None:
     """Declares the options."""
     group = parser.add_argument_group(
-        "delegation", "serve behind a kube-apiserver, as an aggregated API server"
+        "delegation", "serve behind kube-apiserver, as an aggregated API server"
     )
     add = group.add_argument
     add(
         "--delegate",
         metavar="KUBECONFIG|in-cluster",
-        help="ask this cluster who a user is, what they may do, and which proxy to trust",
+        help="cluster that authenticates and authorizes requests, and whose proxy to trust",
     )
     add("--authentication-kubeconfig", metavar="KUBECONFIG", help="for token reviews, if not --delegate's")
     add("--authorization-kubeconfig", metavar="KUBECONFIG", help="for access reviews, if not --delegate's")
@@ -56,22 +55,22 @@ def add_delegation(parser: argparse.ArgumentParser) -> None:
         "--authorization-always-allow-paths",
         default=",".join(ALWAYS_ALLOWED),
         metavar="PATH,PATH",
-        help="paths that are open to all (default %(default)s)",
+        help="paths that need no authorization (default %(default)s)",
     )
     add(
         "--service",
         default="",
         metavar="NAMESPACE/NAME",
-        help="the Service by which the cluster reaches this server; its certificate names it",
+        help="Service by which the cluster reaches this server; its certificate is issued for it",
     )
     add(
         "--print-manifest",
         action="store_true",
-        help="print the APIServices, the Service and the roles to create in the cluster, and end",
+        help="print the APIServices, the Service and the roles to create in the cluster, and exit",
     )
     add(
         "--external-name",
         default="",
         metavar="HOST",
-        help="in the manifest: the Service is a name for this host (default: it selects pods)",
+        help="in the manifest: make the Service an alias of this host (default: it selects pods)",
     )

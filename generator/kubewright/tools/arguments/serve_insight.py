@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--audit-policy-file",
         type=Path,
         metavar="FILE",
-        help="audit.k8s.io/v1 Policy: what is kept of which request; without it nothing is",
+        help="audit.k8s.io/v1 Policy: what to record of which request (default: nothing)",
     )
     _add_audit_log(add)
     _add_audit_webhook(add)
@@ -32,26 +32,26 @@ def _add_audit_log(add: Callable[..., Any]) -> None:
         "--audit-log-path",
         default="",
         metavar="FILE",
-        help="write events there, one a line; - is standard output",
+        help="file to write events to, one per line; - for standard output",
     )
     add(
         "--audit-log-format",
         choices=("json", "legacy"),
         default="json",
-        help="json (default), or lines of words as kube-apiserver's legacy format",
+        help="json (default), or kube-apiserver's legacy text format",
     )
     add(
         "--audit-log-mode",
         choices=MODES,
         default="blocking",
-        help="blocking (default): write before the request goes on; strict: refuse what cannot be logged",
+        help="blocking (default): write before the request proceeds; strict: refuse requests that cannot be logged",
     )
     add(
         "--audit-log-maxsize",
         type=int,
         default=100,
         metavar="MB",
-        help="rotate the log file at this size (default %(default)s)",
+        help="size at which the log file is rotated (default %(default)s)",
     )
     add(
         "--audit-log-maxbackup", type=int, default=0, metavar="N", help="rotated files to keep (default: all)"
@@ -61,7 +61,7 @@ def _add_audit_log(add: Callable[..., Any]) -> None:
         type=int,
         default=0,
         metavar="DAYS",
-        help="days to keep them (default: for ever)",
+        help="days to keep rotated files (default: forever)",
     )
     add("--audit-log-compress", action="store_true", help="compress rotated files")
     _add_batching(add, "log", batch=1, wait="0s", throttled="false")
@@ -72,72 +72,72 @@ def _add_audit_webhook(add: Callable[..., Any]) -> None:
         "--audit-webhook-config-file",
         type=Path,
         metavar="FILE",
-        help="kubeconfig of the server that takes events",
+        help="kubeconfig of the server that receives events",
     )
     add(
         "--audit-webhook-mode",
         choices=MODES[:2],
         default="batch",
-        help="batch (default), or blocking: each event by itself as it comes",
+        help="batch (default), or blocking: send each event at once",
     )
     add(
         "--audit-webhook-initial-backoff",
         default="10s",
         metavar="DURATION",
-        help="wait before a second try (default %(default)s)",
+        help="wait before the first retry (default %(default)s)",
     )
     _add_batching(add, "webhook", batch=400, wait="30s", throttled="true")
 
 
 def _add_load(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("load", "how many requests are served at a time").add_argument
+    add = parser.add_argument_group("load", "limits on concurrent requests").add_argument
     add(
         "--enable-priority-and-fairness",
         choices=("true", "false"),
         default="true",
-        help="share the server by FlowSchemas and priority levels (default true)",
+        help="schedule requests by FlowSchemas and priority levels (default true)",
     )
     add(
         "--max-requests-inflight",
         type=int,
         default=400,
         metavar="N",
-        help="reads at a time (default %(default)s); with fairness both limits together are shared",
+        help="concurrent reads (default %(default)s); with fairness, the sum of both limits is shared",
     )
     add(
         "--max-mutating-requests-inflight",
         type=int,
         default=200,
         metavar="N",
-        help="writes at a time (default %(default)s)",
+        help="concurrent writes (default %(default)s)",
     )
 
 
 def _add_insight(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("insight", "the explorer's page, tracing and profiling").add_argument
+    add = parser.add_argument_group("insight", "explorer, tracing and profiling").add_argument
     add(
         "--explorer",
         action="store_true",
-        help="a page that shows this server, on loopback, to whoever logs in; its address is printed",
+        help="serve the explorer of this server on loopback; users log in with a token",
     )
     add(
         "--explorer-port",
         type=port_number,
         default=0,
         metavar="PORT",
-        help="of the page, on 127.0.0.1 (default: a free one)",
+        help="port of the explorer on 127.0.0.1 (default: a free one)",
     )
     add(
         "--tracing-config-file",
         type=Path,
         metavar="FILE",
-        help="TracingConfiguration: the collector that spans are sent to, and how many are",
+        help="TracingConfiguration: the collector to send spans to, and the sampling rate",
     )
     add(
         "--profiling",
         choices=("true", "false"),
         default="true",
-        help="answer /debug to those who may get it (default true)",
+        help="serve /debug to users who may get it (default true)",
     )
 
 
@@ -145,30 +145,38 @@ def _add_batching(add: Callable[..., Any], of: str, *, batch: int, wait: str, th
     add(
         f"--audit-{of}-truncate-enabled",
         action="store_true",
-        help="leave objects out of events that are too large",
+        help="drop objects from events that are too large",
     )
     add(
         f"--audit-{of}-truncate-max-event-size",
         type=int,
         default=100 << 10,
         metavar="BYTES",
-        help="size from which an event is too large (default %(default)s)",
+        help="size above which an event is too large (default %(default)s)",
     )
     prefix = f"--audit-{of}-batch"
-    add(f"{prefix}-buffer-size", type=int, default=10_000, metavar="N", help="events that may wait")
-    add(f"{prefix}-max-size", type=int, default=batch, metavar="N", help="events in a batch")
-    add(f"{prefix}-max-wait", default=wait, metavar="DURATION", help="how long a batch waits to be full")
+    add(
+        f"{prefix}-buffer-size",
+        type=int,
+        default=10_000,
+        metavar="N",
+        help="maximum number of waiting events",
+    )
+    add(
+        f"{prefix}-max-size", type=int, default=batch, metavar="N", help="maximum number of events in a batch"
+    )
+    add(f"{prefix}-max-wait", default=wait, metavar="DURATION", help="how long to wait for a batch to fill")
     add(
         f"{prefix}-throttle-enable",
         choices=("true", "false"),
         default=throttled,
-        help="limit the batches a second (default %(default)s)",
+        help="limit the rate of batches (default %(default)s)",
     )
-    add(f"{prefix}-throttle-qps", type=float, default=10.0, metavar="N", help="batches a second")
+    add(f"{prefix}-throttle-qps", type=float, default=10.0, metavar="N", help="batches per second")
     add(
         f"{prefix}-throttle-burst",
         type=int,
         default=15,
         metavar="N",
-        help="batches at once before the limit applies (default %(default)s)",
+        help="batches that may be sent at once before the limit applies (default %(default)s)",
     )

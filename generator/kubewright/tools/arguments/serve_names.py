@@ -91,7 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options."""
     group = parser.add_argument_group(
         "kube-apiserver",
-        "its other options: accepted where they mean nothing here, else refused",
+        "other options: accepted if they make no difference here, refused otherwise",
     )
     add = group.add_argument
     add("--etcd-servers", default="", metavar="URL,URL", help="as --storage etcd://…")
@@ -103,14 +103,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=TLS_VERSIONS,
         default="VersionTLS12",
         metavar="VERSION",
-        help="VersionTLS12 (default, and for older ones) or VersionTLS13",
+        help="VersionTLS12 (default; also used for older versions) or VersionTLS13",
     )
     add(
         "--feature-gates",
         action="append",
         default=[],
         metavar="NAME=BOOL,NAME=BOOL",
-        help="accepted, unless it would change what this server does",
+        help="accepted, unless it would change the behaviour of this server",
     )
     add("--service-account-lookup", choices=("true",), default="true", help=argparse.SUPPRESS)
     parser.set_defaults(taken=())

@@ -13,9 +13,7 @@ RELEASE = "1.36"
 FORMATS = ("text", "json", "sarif", "junit", "github")
 """The keys of ``reporting.FORMATS``."""
 CRDS_HELP = "CRDs of custom kinds: a file, a folder or -; may be repeated"
-EXCLUDE_HELP = (
-    "leave out files by a shell pattern of their path, such as 'charts/*' or '*-ci.yaml'; may be repeated"
-)
+EXCLUDE_HELP = "skip files whose path matches, such as 'charts/*' or '*-ci.yaml'; may be repeated"
 
 
 def release(text: str) -> str:
@@ -36,7 +34,7 @@ def add_package(parser: argparse.ArgumentParser, meaning: str) -> None:
 
 def add_findings_format(parser: argparse.ArgumentParser) -> None:
     """Adds ``--format`` of a command that prints findings."""
-    parser.add_argument("--format", choices=[*FORMATS], default="text", help="how to print findings")
+    parser.add_argument("--format", choices=[*FORMATS], default="text", help="output format")
 
 
 def add_quiet(parser: argparse.ArgumentParser) -> None:
@@ -46,14 +44,14 @@ def add_quiet(parser: argparse.ArgumentParser) -> None:
 
 def add_output_arguments(parser: argparse.ArgumentParser, *, otherwise: str) -> None:
     """Adds ``--output`` and what goes with it."""
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help=f"folder to write to; {otherwise}")
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help=f"the folder to write to; {otherwise}"
+        "--replace", action="store_true", help="overwrite files that this command did not write"
     )
     parser.add_argument(
-        "--replace", action="store_true", help="replace files that were not made by this command"
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; show what would change, exit 1 if any"
+        "--check",
+        action="store_true",
+        help="write nothing; show what would change, and exit with 1 if anything would",
     )
 
 
@@ -64,9 +62,9 @@ def add_storage_arguments(parser: argparse._ActionsContainer) -> None:
         "--encryption-provider-config",
         type=Path,
         metavar="FILE",
-        help="encrypt what is stored, by kube-apiserver's EncryptionConfiguration",
+        help="encrypt stored objects, as configured by an EncryptionConfiguration",
     )
-    add("--etcd-cafile", type=Path, metavar="FILE", help="etcd over TLS: authority of its certificates")
+    add("--etcd-cafile", type=Path, metavar="FILE", help="etcd over TLS: CA of its certificates")
     add("--etcd-certfile", type=Path, metavar="FILE", help="etcd over TLS: client certificate")
     add("--etcd-keyfile", type=Path, metavar="FILE", help="etcd over TLS: key of --etcd-certfile")
 
@@ -75,7 +73,7 @@ def add_object_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options by which a kind is looked up and an answer written."""
     add_crds(parser)
     add_package(parser, "the generated package of built-in kinds")
-    parser.add_argument("--format", choices=("yaml", "json"), default="yaml", help="how to write the answer")
+    parser.add_argument("--format", choices=("yaml", "json"), default="yaml", help="output format")
 
 
 def seconds(text: str) -> float:
@@ -98,8 +96,6 @@ def port_number(text: str) -> int:
 
 def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds which object of which cluster is meant."""
-    parser.add_argument(
-        "-n", "--namespace", default="", help="the namespace (default: that of the kubeconfig)"
-    )
-    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="as kubectl's")
-    parser.add_argument("--context", default="", metavar="NAME", help="as kubectl's")
+    parser.add_argument("-n", "--namespace", default="", help="namespace (default: the kubeconfig's)")
+    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="as for kubectl")
+    parser.add_argument("--context", default="", metavar="NAME", help="as for kubectl")

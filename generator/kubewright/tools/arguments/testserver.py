@@ -20,14 +20,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--kubeconfig",
         type=Path,
         metavar="FILE",
-        help="write the kubeconfig there, and print that it is (default: print it)",
+        help="write the kubeconfig to a file (default: print it)",
     )
-    add("--port", type=port_number, default=0, help="port to bind on 127.0.0.1 (default: a free one)")
+    add("--port", type=port_number, default=0, help="port on 127.0.0.1 (default: a free one)")
     add(
         "--controllers",
         default="all",
         metavar="all|none|NAME,NAME",
-        help="loops that run in it (default all)",
+        help="controllers to run (default all)",
     )
     add(
         "--packages",
@@ -36,4 +36,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="generated packages to serve (default kubernetes_api)",
     )
     add("--emulated-version", default=RELEASE, help="Kubernetes release to answer as (default %(default)s)")
-    add("--stay", action="store_true", help="go on when the program that started it has ended")
+    add("--stay", action="store_true", help="keep running after the parent process has exited")

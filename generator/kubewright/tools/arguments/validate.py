@@ -24,28 +24,36 @@ kustomize build . | kubewright validate - --kubernetes 1.33
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the sub-command."""
-    parser.add_argument("paths", nargs="+", metavar="FILE|DIR|-", help="manifests: YAML or JSON, many or one")
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        metavar="FILE|DIR|-",
+        help="manifests in YAML or JSON: files, folders, or - for stdin",
+    )
     parser.add_argument(
         "--kubernetes",
         metavar="RELEASE",
         type=release,
         default=NEWEST,
-        help=f"whose built-in kinds (default {NEWEST})",
+        help=f"Kubernetes release to check against (default {NEWEST})",
     )
     add_crds(parser, f"{CRDS_HELP}. CRDs among the manifests count anyway")
-    parser.add_argument("--strict", action="store_true", help="unknown and duplicate fields are errors")
+    parser.add_argument("--strict", action="store_true", help="treat unknown and duplicate fields as errors")
     parser.add_argument(
-        "--ignore-missing-schemas", action="store_true", help="skip kinds that have no schema"
+        "--ignore-missing-schemas", action="store_true", help="skip objects whose kind has no schema"
     )
-    parser.add_argument(
-        "--helm", action="store_true", help="render Helm charts in folders by `helm template`"
-    )
-    parser.add_argument("--allow-empty", action="store_true", help="an input without documents is valid")
+    parser.add_argument("--helm", action="store_true", help="render Helm charts with `helm template`")
+    parser.add_argument("--allow-empty", action="store_true", help="accept input without any documents")
     add_findings_format(parser)
     parser.add_argument(
-        "-j", "--jobs", type=int, default=0, metavar="N", help="processes (default: as many as pay off)"
+        "-j",
+        "--jobs",
+        type=int,
+        default=0,
+        metavar="N",
+        help="number of processes (default: chosen by the size of the input)",
     )
-    parser.add_argument("--fix", action="store_true", help="rename misspelt fields, in the files")
+    parser.add_argument("--fix", action="store_true", help="correct misspelled fields in the files")
     parser.add_argument("--exclude", action="append", default=[], metavar="PATTERN", help=EXCLUDE_HELP)
     add_quiet(parser)
     add_package(parser, "the generated package of built-in rules")

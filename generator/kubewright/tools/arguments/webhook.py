@@ -21,34 +21,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         required=True,
         metavar="NAME",
-        help="a generated package whose rules to serve; may be repeated",
+        help="generated package whose rules to serve; may be repeated",
     )
-    add("--tls-cert", type=Path, metavar="FILE", help="the certificate to serve with (PEM)")
-    add("--tls-key", type=Path, metavar="FILE", help="its key (PEM)")
+    add("--tls-cert", type=Path, metavar="FILE", help="TLS certificate (PEM)")
+    add("--tls-key", type=Path, metavar="FILE", help="key of the TLS certificate (PEM)")
     add("--host", default="0.0.0.0", help="address to bind (default %(default)s)")
     add("--port", type=int, default=9443, help="port to bind (default %(default)s)")
-    add(
-        "--manifest", action="store_true", help="print what the cluster needs to know of the webhook, and end"
-    )
+    add("--manifest", action="store_true", help="print the manifests to register the webhook, and exit")
     add(
         "--install",
         action="store_true",
-        help="write that into the cluster of the kubeconfig, together with conversion in its definitions, and end",
+        help="register the webhook in the cluster, with conversion in its CRDs, and exit",
     )
-    add("--uninstall", action="store_true", help="take it back: definitions and objects stay")
-    add("--kubeconfig", type=Path, metavar="FILE", help="of that cluster (default: as kubectl finds it)")
+    add("--uninstall", action="store_true", help="undo --install; CRDs and objects stay")
+    add("--kubeconfig", type=Path, metavar="FILE", help="of the cluster (default: kubectl's)")
     add("--context", default="", metavar="NAME", help="context of the kubeconfig")
-    add("--service", metavar="NS/NAME[:PORT]", help="the Service that leads to the webhook")
-    add("--url", metavar="URL", help="where the webhook is, if not behind a Service")
-    add("--ca", type=Path, metavar="FILE", help="the authority of its certificate (PEM)")
+    add("--service", metavar="NS/NAME[:PORT]", help="Service in front of the webhook")
+    add("--url", metavar="URL", help="URL of the webhook, if not behind a Service")
+    add("--ca", type=Path, metavar="FILE", help="CA of its certificate (PEM)")
     add(
         "--cert-manager",
         metavar="NS/NAME",
-        help="the cert-manager Certificate of it, whose authority cert-manager then writes in",
+        help="cert-manager Certificate of the webhook; cert-manager injects its CA",
     )
     add(
         "--failure-policy",
         choices=("Fail", "Ignore"),
         default="Fail",
-        help="what becomes of writes while the webhook cannot be asked (default %(default)s)",
+        help="whether writes fail while the webhook is unreachable (default %(default)s)",
     )

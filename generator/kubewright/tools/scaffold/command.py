@@ -151,9 +151,7 @@ def _columns(options: argparse.Namespace, ask: Asking) -> tuple[tuple[str, str],
     columns = [_form("--column")(text).partition("=") for text in given or ()]
     names = [name for name, _, _ in columns]
     if len({*names, "Ready", "Age"}) != len(names) + 2:
-        raise RefusedError(
-            "--column: every column has a name of its own, and Ready and Age are there already"
-        )
+        raise RefusedError("--column: column names must be unique, and Ready and Age are always there")
     return tuple((name, path) for name, _, path in columns)
 
 
@@ -165,19 +163,19 @@ def _plural(text: str, kind: str) -> str:
     plural = _formed("--plural", text)
     _formed("--plural", kind.lower())
     if plural == kind.lower():
-        raise RefusedError(f"the plural {plural} is the kind itself", "give another one with --plural")
+        raise RefusedError(f"the plural {plural} is the same as the kind", "pass another one with --plural")
     return plural
 
 
 def _scope(text: str) -> str:
     if text not in SCOPES:
-        raise RefusedError(f"--scope {text!r} is neither {' nor '.join(SCOPES)}")
+        raise RefusedError(f"--scope {text!r}: must be {' or '.join(SCOPES)}")
     return text
 
 
 def _yes_or_no(text: str) -> str:
     if text.lower() not in ("y", "n", *_ANSWERS):
-        raise RefusedError(f"{text!r} is neither yes nor no")
+        raise RefusedError(f"{text!r}: answer yes or no")
     return _ANSWERS[text.lower().startswith("n")]
 
 
@@ -189,14 +187,14 @@ def _form(flag: str) -> Callable[[str], str]:
 def _formed(flag: str, value: str) -> str:
     form, words = _FORMS[flag]
     if not re.fullmatch(form, value):
-        raise RefusedError(f"{flag} {value!r} is not {words}")
+        raise RefusedError(f"{flag} {value!r}: must be {words}")
     # Words that YAML 1.1 reads as booleans or null would need quotes wherever somebody writes the name.
     if flag != "--release" and (value.lower() in ("y", "n") or yaml.safe_load(value) != value):
-        raise RefusedError(f"{flag} {value!r} is no text to YAML", "take another name")
+        raise RefusedError(f"{flag} {value!r}: YAML would not read this as text", "choose another name")
     return value
 
 
 def _version_name(value: str) -> str:
     if not is_version(value) or len(value) > 63:
-        raise RefusedError(f"{value!r} is not a version such as v1alpha1, v1beta2 or v1")
+        raise RefusedError(f"{value!r}: must be a version such as v1alpha1, v1beta2 or v1")
     return value

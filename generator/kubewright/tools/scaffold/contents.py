@@ -54,12 +54,12 @@ class KindNames:
 
 
 IGNORED = """\
-# what `kubewright serve` writes here: a kubeconfig with an administrator's token, and databases
+# written by `kubewright serve`: a kubeconfig with an administrator's token, and databases
 kubeconfig
 *.kubeconfig
 *.db
 *.db-*
-# keys and tokens of --cert-dir
+# keys and tokens in --cert-dir
 *.key
 admin-token
 # Python
@@ -84,15 +84,13 @@ def new_group(name: str, domain: str, folder: Path) -> FilePlan:
             "scaffold_group_role", group=group, role=role, builtin=builtin
         )
     plan.new[folder / "samples/README.md"] = (
-        "# Samples\n\nOne object for each kind and version, `PLURAL-VERSION.yaml`: the tests validate them all.\n"
+        "# Samples\n\nOne object per kind and version, named `PLURAL-VERSION.yaml`. The tests validate all of them.\n"
     )
     ignored = folder / ".gitignore"
     if not ignored.exists():
         plan.new[ignored] = IGNORED
     elif "kubeconfig" not in ignored.read_text(encoding="utf-8", errors="replace").split():
-        plan.notes.append(
-            f"add kubeconfig to {ignored}: the one that `serve` writes holds an administrator's token"
-        )
+        plan.notes.append(f"add kubeconfig to {ignored}: `serve` writes an administrator's token there")
     plan.notes.append(f"next: kubewright scaffold kind KIND --version v1alpha1 --output {folder}")
     return plan
 
@@ -135,13 +133,13 @@ def new_kind(kind: KindNames, folder: Path) -> FilePlan:
     place = folder / "kustomization.yaml"
     if not place.is_file():
         raise RefusedError(
-            f"{folder} is not the folder of a group: it has no kustomization.yaml",
-            "make one with `kubewright scaffold group`, or name it with --output",
+            f"{folder} is not a group's folder: it has no kustomization.yaml",
+            "create one with `kubewright scaffold group`, or pass an existing one with --output",
         )
     value, text = read(place)
     listed = value.get("resources") if isinstance(value, dict) else None
     if not isinstance(listed, list) or not listed:
-        raise RefusedError(f"{place} has no list of resources", "write `resources:` with an entry")
+        raise RefusedError(f"{place} has no list of resources", "add `resources:` with at least one entry")
     missing = [entry for entry in entries if entry not in listed]
     added = insert(place, text, "resources", "- ", missing, value | {"resources": [*listed, *missing]})
     plan.edits[place] = (text, added)
@@ -169,7 +167,7 @@ def _columns(kind: KindNames, names: dict[str, Any]) -> list[dict[str, str]]:
         if known not in ("string", "integer", "number", "boolean"):
             fields = ", ".join(f".spec.{field}" for field in schema["properties"]["spec"]["properties"])
             raise RefusedError(
-                f"--column {name}={path}: there is no such field with a single value", f"spec has {fields}"
+                f"--column {name}={path}: no field with a single value at this path", f"spec has {fields}"
             )
         columns.append(
             {"name": name, "path": path, "type": "date" if at.get("format") == "date-time" else known}
@@ -190,7 +188,9 @@ def _add_hooks(plan: FilePlan, folder: Path, kind: str, group: str, version: str
         folder, {(g, v) for g, v in pairs if isinstance(g, str) and isinstance(v, str)}
     )
     if package is None:
-        plan.notes.append(f"no package of kubewright.yaml is made of {folder / 'crds'}: no {overrides.FILE}")
+        plan.notes.append(
+            f"no {overrides.FILE} was written: no package in kubewright.yaml has {folder / 'crds'} as a source"
+        )
         return
     overrides.add_kind(plan, package, kind, group, version, copied)
 
@@ -212,9 +212,7 @@ def new_version(
     line = rf"(?m)^apiVersion:[ \t]*{re.escape(group)}/{re.escape(made.copied)}[ \t]*$"
     copied, count = re.subn(line, f"apiVersion: {group}/{version}", sample)
     if not count:
-        raise RefusedError(
-            f"{old}: there is no sample of {made.copied} to copy", f"write one: an object of {kind}"
-        )
+        raise RefusedError(f"{old}: no sample of {made.copied} to copy", f"write a {kind} object there")
     plan.new[folder / f"samples/{plural}-{version}.yaml"] = copied
 
     rules = folder / f"conversions/{plural}.yaml"
@@ -223,9 +221,7 @@ def new_version(
         spokes = value.get("spokes") if isinstance(value, dict) else None
         spoke = f"{group}/{version}"
         if not isinstance(spokes, dict) or not spokes or spoke in spokes or value.get("hub") == spoke:
-            raise RefusedError(
-                f"{rules}: {spoke} cannot be added to its spokes", "see docs/rules.md, Conversions"
-            )
+            raise RefusedError(f"{rules}: cannot add {spoke} to its spokes", "see docs/rules.md, Conversions")
         wanted = value | {"spokes": spokes | {spoke: []}}
         plan.edits[rules] = (before, insert(rules, before, "spokes", "", [f"{spoke}: []"], wanted))
     else:
@@ -239,20 +235,20 @@ def new_version(
     _add_hooks(plan, folder, kind, group, version, made.copied)
 
     if made.deprecates:
-        plan.notes.append(f"{made.copied} is deprecated now, in favour of {version}")
+        plan.notes.append(f"{made.copied} is now deprecated in favour of {version}")
     else:
-        plan.notes.append(f"{made.copied} is not deprecated: {version} is no successor at least as stable")
+        plan.notes.append(f"{made.copied} is not deprecated: {version} is less stable")
     if storage:
         plan.notes.append(
-            "stored objects stay at their version until they are rewritten; status.storedVersions of the CRD tells"
+            "stored objects keep their version until they are rewritten; the CRD's status.storedVersions lists them"
         )
     else:
         plan.notes.append(
-            "the storage version stays: it moves a release after the new version came (deprecation policy, rule #4b);\n"
-            "  until then lint notes L507 where the new version is more stable than the stored one"
+            "the storage version is unchanged: it may move one release after the new version is introduced\n"
+            "  (deprecation policy, rule #4b); until then lint reports L507 if the new version is more stable"
         )
     plan.notes.append(
-        "fields of the new version that differ need a conversion rule, and a webhook in the cluster"
+        "fields that differ between versions need a conversion rule and, in a cluster, a conversion webhook"
     )
     return plan
 
@@ -279,6 +275,6 @@ def find_kind(kind: str, group: str, folder: Path) -> tuple[Path, Any, str]:
         shown = "several CRDs" if found else "no CRD"
         raise RefusedError(
             f"{folder / 'crds'} has {shown} of kind {kind}",
-            "tell them apart with --group" if found else "name the folder of the group with --output",
+            "choose one with --group" if found else "pass the group's folder with --output",
         )
     return found[0]

@@ -29,13 +29,13 @@ def new_controller(kind: str, group: str, version: str, folder: Path) -> FilePla
     package = overrides.find_package(folder, {(group, name) for name in served})
     if package is None:
         raise RefusedError(
-            f"no package of {folder / 'kubewright.yaml'} is made of {folder / 'crds'}",
-            "name one there: the controller is written against its models",
+            f"no package in {folder / 'kubewright.yaml'} has {folder / 'crds'} as a source",
+            "add one: the controller imports its models",
         )
     if not _has_generation(served[version]):
         raise RefusedError(
             f"{place}: {version} has no status subresource with observedGeneration",
-            "add them: that is how a controller says what it has seen",
+            "add both: the controller reports there which generation it has reconciled",
         )
     singular = spec["names"].get("singular") or kind.lower()
     names: dict[str, Any] = {

@@ -43,6 +43,6 @@ def insert(path: Path, text: str, key: str, mark: str, entries: list[str], wante
     result = "".join([*lines[:end], *added, *lines[end:]])
     if not says(result, wanted):
         raise RefusedError(
-            f"{path}: {key} cannot be edited line by line", "write it in block style, without anchors"
+            f"{path}: cannot edit {key} line by line", "write it in block style, without anchors"
         )
     return result

@@ -66,7 +66,7 @@ def add_kind(
         return
     after = add_entry(before or render("scaffold_hooks", group=group, version=version), kind, value, line)
     if after is None:
-        plan.notes.append(f"{place} was not edited: add {kind} to its table {_TABLE}, if it is to have hooks")
+        plan.notes.append(f"{place} was not edited: add {kind} to {_TABLE} yourself if it needs hooks")
     elif before:
         plan.edits[place] = (before, after)
     else:

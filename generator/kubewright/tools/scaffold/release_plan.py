@@ -52,7 +52,7 @@ def add_entry(
         marked = (each.get("api_version"), each.get("kind")) == (deprecates, kind)
         if marked and _release(each.get("introduced")) > _release(release):
             raise RefusedError(
-                f"{place}: {kind} of {deprecates} comes after {release}", "give a later --release"
+                f"{place}: {deprecates} {kind} is introduced after {release}", "pass a later --release"
             )
         wanted.append({**each, **{k: v for k, v in marks.items() if not each.get(k)}} if marked else each)
     if deprecates and all(
@@ -67,7 +67,7 @@ def add_entry(
     value, text = read(place)
     edited = rewrite(text, value, {**value, "resources": wanted})
     if not edited.kept:
-        raise RefusedError(f"{place}: its entries cannot be edited line by line", "write it in block style")
+        raise RefusedError(f"{place}: cannot edit its entries line by line", "write it in block style")
     after = insert(place, edited.text, "resources", "- ", lines, {**value, "resources": [*wanted, *added]})
     plan.edits[place] = (text, after)
 

@@ -42,7 +42,7 @@ def add_version(text: str, crd: Any, version: str, storage: bool, place: str) ->
     versions = crd["spec"]["versions"]
     names = tuple(entry["name"] for entry in versions)
     if version in names:
-        raise RefusedError(f"{place}: {crd['metadata']['name']} has {version} already", code=1)
+        raise RefusedError(f"{place}: {crd['metadata']['name']} already has {version}", code=1)
     newest = max(versions, key=lambda entry: version_priority(entry["name"]))
     deprecates = succeeds(version, newest["name"])
     kind, group = crd["spec"]["names"]["kind"], crd["spec"]["group"]
@@ -76,7 +76,7 @@ def add_version(text: str, crd: Any, version: str, storage: bool, place: str) ->
     result = "".join([*lines[:start], *blocks, *copied, *lines[end:]])
     if not says(result, wanted):
         raise RefusedError(
-            f"{place}: its versions are written in a way that cannot be edited line by line",
+            f"{place}: cannot edit `versions` line by line",
             "write `versions` in block style, one `- name: …` entry for each version, without anchors",
         )
     return NewVersion(result, newest["name"], deprecates, names)

@@ -35,13 +35,13 @@ def new_webhook(folder: Path) -> FilePlan:
     versions = [each for each in _versions(folder) if group in (None, each.group)]
     if not versions:
         raise RefusedError(
-            f"{folder / 'crds'} has no CRD of the group", "begin with: kubewright scaffold kind"
+            f"{folder / 'crds'} has no CRD of the group", "start with: kubewright scaffold kind"
         )
     package = overrides.find_package(folder, {(each.group, each.version) for each in versions})
     if package is None:
         raise RefusedError(
-            f"no package of {folder / 'kubewright.yaml'} is made of {folder / 'crds'}",
-            "name one there: the webhook serves its rules",
+            f"no package in {folder / 'kubewright.yaml'} has {folder / 'crds'} as a source",
+            "add one: the webhook serves its rules",
         )
     group = versions[0].group
     name = f"{group.partition('.')[0]}-webhook"
@@ -65,7 +65,7 @@ def new_webhook(folder: Path) -> FilePlan:
         plan.new[place / file] = yaml.encode(converter).decode()
     _list(plan, folder / "kustomization.yaml", f"deploy/{name}")
     plan.notes.append(f"next: kubewright generate, build {place / 'Dockerfile'}, kubectl apply -k {folder}")
-    plan.notes.append("the certificate is cert-manager's; without it see docs/howto/webhook.md")
+    plan.notes.append("cert-manager issues the certificate; without cert-manager see docs/howto/webhook.md")
     return plan
 
 

@@ -40,15 +40,13 @@ class FilePlan:
         present = [path for path in self.new if os.path.lexists(path)]
         if present:
             raise RefusedError(
-                "already there: " + ", ".join(map(str, present)),
-                "nothing was written; files are never replaced",
+                "already exists: " + ", ".join(map(str, present)),
+                "nothing was written; scaffold never overwrites files",
                 1,
             )
         for path, (before, _) in self.edits.items():
             if path.read_bytes() != before.encode():
-                raise RefusedError(
-                    f"{path} was changed by somebody else meanwhile", "run the command again", 1
-                )
+                raise RefusedError(f"{path} changed while the command ran", "run the command again", 1)
         folders: list[Path] = []
         staged: list[tuple[Path, Path]] = []
         done: list[Path] = []
@@ -76,7 +74,7 @@ class FilePlan:
                 with suppress(OSError):  # somebody else put something there meanwhile
                     folder.rmdir()
             if isinstance(fault, FileExistsError):
-                raise RefusedError(f"already there: {fault.filename2}", "nothing was written", 1) from None
+                raise RefusedError(f"already exists: {fault.filename2}", "nothing was written", 1) from None
             raise
         _clear(staged)
 
