@@ -123,6 +123,16 @@ def test_foreign_keys_and_issuers_are_refused():
         identify(IssuerTokens(ISSUER, liar), signed())
 
 
+@pytest.mark.parametrize(("algorithms", "accepted"), [({"ES256"}, True), ({"RS256", "PS256"}, False)])
+def test_only_the_algorithms_of_the_issuer_verify(algorithms, accepted):
+    kind = IssuerTokens(replace(ISSUER, algorithms=frozenset(algorithms)), Keys(KEY))
+    if accepted:
+        assert identify(kind, signed()).user.name == "oidc:ann"
+    else:
+        with pytest.raises(TokenRefused, match="signed by 'ES256', not by PS256, RS256"):
+            identify(kind, signed())
+
+
 def test_expressions_map_and_judge():
     issuer = replace(
         ISSUER,
@@ -356,6 +366,8 @@ jwt:
         (["--authorization-mode", "Sometimes"], "is none; use"),
         (["--oidc-issuer-url", "http://x", "--oidc-client-id", "y"], "https address"),
         (["--oidc-issuer-url", "https://x", "--oidc-client-id", "y", "--oidc-required-claim", "z"], "not CLAIM=VALUE"),
+        (["--oidc-issuer-url", "https://x", "--oidc-client-id", "y", "--oidc-signing-algs", "RS256,HS256"],
+         "--oidc-signing-algs: 'HS256' is none of ES256"),
         (["--authorization-webhook-config-file", "x", "--authorization-webhook-cache-authorized-ttl", "y",
           "--authorization-mode", "Webhook"], "no duration"),
     ],

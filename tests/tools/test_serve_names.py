@@ -107,5 +107,5 @@ def test_values_that_serve_refuses_are_refused_with_the_flag() -> None:
         read(["--secure-port=abc"])
     with pytest.raises(FlagError, match="--service-account-lookup"):
         read(["--service-account-lookup=false"])
-    with pytest.raises(FlagError, match="--tls-sni-cert-key is kube-apiserver's and not here"):
-        read(["--tls-sni-cert-key=a,b"])
+    with pytest.raises(FlagError, match="--egress-selector-config-file is kube-apiserver's and not here"):
+        read(["--egress-selector-config-file=a"])

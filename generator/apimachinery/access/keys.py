@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,9 @@ from apimachinery.http.remembered import Remembered
 PublicKey = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
 PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 _CURVES = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
+_OF_RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
+ALGORITHMS = frozenset((*_OF_RSA, *_CURVES.values()))
+"""How tokens may be signed (RFC 7518)."""
 RSA_BITS = 1024
 MAX_TOKEN = 64 * 1024
 
@@ -69,7 +72,7 @@ def key_id(key: PublicKey) -> str:
 def verifying(key: object, name: str, of: str = "") -> VerifyingKey:
     """A public key ready to verify. Raises UnusableKey."""
     if isinstance(key, rsa.RSAPublicKey) and key.key_size >= RSA_BITS:
-        return VerifyingKey(of or key_id(key), key, ("RS256", "RS384", "RS512"))
+        return VerifyingKey(of or key_id(key), key, _OF_RSA)
     if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name in _CURVES:
         return VerifyingKey(of or key_id(key), key, (_CURVES[key.curve.name],))
     raise UnusableKey(
@@ -186,13 +189,17 @@ def unverified_key_id(token: str) -> str:
         return ""
 
 
-def verified_claims(token: str, keys: Iterable[VerifyingKey]) -> dict[str, Any]:
-    """The claims of a token that one of the keys signed, in its time. Raises BadToken."""
+def verified_claims(
+    token: str, keys: Iterable[VerifyingKey], algorithms: Collection[str] = ALGORITHMS
+) -> dict[str, Any]:
+    """The claims of a token that one of the keys signed, by one of the algorithms, in its time. Raises BadToken."""
     try:
         header = jwt.get_unverified_header(token)
     except Exception as fault:
         raise BadToken(str(fault)) from None
     wanted, algorithm = header.get("kid"), header.get("alg")
+    if algorithm not in algorithms:
+        raise BadToken(f"it is signed by {algorithm!r}, not by {', '.join(sorted(algorithms))}")
     usable = [key for key in keys if algorithm in key.algorithms]
     matching = [key for key in usable if wanted and key.id == wanted] or usable
     unverified: Exception = BadToken("no key verifies its signature")

@@ -15,6 +15,7 @@ from typing import Any
 
 from apimachinery.access.authentication import Identity, MustAsk, TokenRefused
 from apimachinery.access.keys import (
+    ALGORITHMS,
     BadToken,
     UnusableKey,
     VerifyingKey,
@@ -71,6 +72,7 @@ class Issuer:
     extra: Mapping[str, str] = field(default_factory=dict)
     claim_rules: Sequence[Checked] = ()
     user_rules: Sequence[Checked] = ()
+    algorithms: frozenset[str] = ALGORITHMS
 
 
 class IssuerTokens:
@@ -148,7 +150,7 @@ class IssuerTokens:
 
     def _identified(self, token: str) -> Identity:
         try:
-            claims = verified_claims(token, self._keys)
+            claims = verified_claims(token, self._keys, self._issuer.algorithms)
         except BadToken as fault:
             raise TokenRefused(f"oidc: verify token: {fault}") from None
         expires = claims.get("exp")

@@ -105,6 +105,20 @@ def expires_soon(certificate: bytes) -> bool:
     return found.not_valid_after_utc - datetime.datetime.now(datetime.UTC) < life / 3
 
 
+def names_of(certificate: Path) -> list[str]:
+    """The domain names of a certificate (PEM): its alternative ones, else its common ones. Raises TlsError."""
+    from cryptography import x509
+
+    try:
+        found = x509.load_pem_x509_certificate(certificate.read_bytes())
+        alternatives = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        return alternatives.get_values_for_type(x509.DNSName)
+    except x509.ExtensionNotFound:
+        return [str(each.value) for each in found.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)]
+    except (OSError, ValueError) as fault:
+        raise TlsError(f"cannot read the certificate {certificate}: {fault}") from None
+
+
 def _names(*hosts: str) -> list[str]:
     names = ["localhost", "127.0.0.1", "::1"]
     return [*names, *(host for host in hosts if host not in (*names, "0.0.0.0", "::"))]

@@ -32,6 +32,7 @@ from apimachinery.http.messages import (
 from apimachinery.http.steps import ASKS, compute
 from apimachinery.meta.errors import ApiError
 from apimachinery.metrics import TEXT, Metrics, exposition
+from apimachinery.server.answer.browsers import BrowserRules
 from apimachinery.server.answer.pretty import prettied, wants_pretty
 from apimachinery.server.fairness.fairness import Fairness
 from apimachinery.server.fairness.levels import Rejected
@@ -81,6 +82,7 @@ class App:
         fairness: Fairness | None = None,
         tracing: Tracing | None = None,
         debug: Debug | None = None,
+        browsers: BrowserRules | None = None,
     ) -> None:
         self._api = api
         self._access = access
@@ -93,6 +95,7 @@ class App:
         self._fairness = fairness
         self._tracing = tracing
         self._debug = debug
+        self._browsers = browsers
         limits = limits or ServerLimits()
         self._free = {True: limits.reads, False: limits.writes}
         self._dropped = metrics.counter(
@@ -118,6 +121,10 @@ class App:
         given = request.headers.get("audit-id")
         audit_id = b"%b%012x" % (self._made, next(self._numbers)) if not given else given.encode("latin-1")
         request.stamp = b"Audit-Id: %b\r\n" % audit_id
+        if self._browsers is not None:
+            request.stamp += self._browsers.lines(request)
+            if (preflight := self._browsers.preflight(request)) is not None:
+                return preflight
         panicked = False
         try:
             response = await self._answer(request, oversized, audit_id, began)

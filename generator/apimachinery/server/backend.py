@@ -18,6 +18,7 @@ from apimachinery.http.protocol import ConnectionLimits
 from apimachinery.meta.clock import MovableClock
 from apimachinery.metrics import Figure, Metrics, one
 from apimachinery.server.aggregation.identity import ProxyIdentity
+from apimachinery.server.answer.browsers import BrowserRules
 from apimachinery.server.app import ServerLimits
 from apimachinery.server.fairness.fairness import Estimate, Fairness
 from apimachinery.server.network.services import Address, ServiceResolver
@@ -57,6 +58,7 @@ class ServerOptions:
     services: Mapping[tuple[str, str], Address] = field(default_factory=dict)
     identity: ProxyIdentity = field(default_factory=ProxyIdentity)
     judge: Judge | None = None
+    browsers: BrowserRules | None = None
     clock: MovableClock = field(default_factory=MovableClock)
     """The time that tokens, ages, controllers and the simulated node go by."""
 

@@ -156,6 +156,7 @@ class ServerParts:
             fairness=fairness,
             tracing=options.tracing,
             debug=Debug(pages) if options.profiling else None,
+            browsers=options.browsers,
         )
 
     @cached_property

@@ -177,6 +177,12 @@ def _add_oidc(parser: argparse.ArgumentParser) -> None:
         metavar="CLAIM=VALUE",
         help="claim that a token must have; may be repeated",
     )
+    add(
+        "--oidc-signing-algs",
+        default="RS256",
+        metavar="NAME,NAME",
+        help="how its tokens may be signed, of RS, ES and PS with 256, 384 and 512 (default %(default)s)",
+    )
     add("--oidc-ca-file", type=Path, metavar="FILE", help="CAs of the issuer (default: the system's)")
 
 

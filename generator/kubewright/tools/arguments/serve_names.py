@@ -40,9 +40,8 @@ _WITHOUT_MEANING: Final = {
         emulation-forward-compatible! runtime-config-emulation-forward-compatible! min-compatibility-version""",
     "token lifetimes are not extended": "service-account-extend-token-expiration!",
 }
-_NOT_HERE: Final = """admission-control admission-control-config-file authorization-policy-file cors-allowed-origins
-    egress-selector-config-file etcd-servers-overrides oidc-signing-algs service-account-jwks-uri
-    service-account-signing-endpoint strict-transport-security-directives tls-cipher-suites tls-sni-cert-key"""
+_NOT_HERE: Final = """admission-control admission-control-config-file authorization-policy-file
+    egress-selector-config-file etcd-servers-overrides service-account-jwks-uri service-account-signing-endpoint"""
 
 TAKEN: Final[dict[str, str]] = {
     f"--{name.rstrip('!')}": reason for reason, names in _WITHOUT_MEANING.items() for name in names.split()
@@ -104,6 +103,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="VersionTLS12",
         metavar="VERSION",
         help="VersionTLS12 (default; also used for older versions) or VersionTLS13",
+    )
+    add(
+        "--tls-cipher-suites",
+        default="",
+        metavar="NAME,NAME",
+        help="cipher suites below TLS 1.3, such as TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 (default: OpenSSL's)",
+    )
+    add(
+        "--tls-sni-cert-key",
+        action="append",
+        default=[],
+        metavar="CERT,KEY[:NAME,NAME]",
+        help="another certificate, for clients that ask for these names (default: its own); may be repeated",
+    )
+    add(
+        "--cors-allowed-origins",
+        default="",
+        metavar="REGEX,REGEX",
+        help="origins whose pages may call the server from a browser, such as '^https://app\\.example\\.com$'",
+    )
+    add(
+        "--strict-transport-security-directives",
+        default="",
+        metavar="TEXT,TEXT",
+        help="of the header Strict-Transport-Security, such as max-age=31536000,includeSubDomains",
     )
     add(
         "--feature-gates",

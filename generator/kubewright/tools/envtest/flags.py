@@ -26,6 +26,10 @@ _JOINED: Final = (
     "--requestheader-group-headers",
     "--requestheader-extra-headers-prefix",
     "--etcd-servers",
+    "--tls-cipher-suites",
+    "--cors-allowed-origins",
+    "--strict-transport-security-directives",
+    "--oidc-signing-algs",
 )
 """Lists that serve takes in one piece."""
 

@@ -22,7 +22,7 @@ from typing import Any
 from apimachinery.access.delegation import BadConfiguration
 from apimachinery.http.outgoing import CallFailed
 from apimachinery.http.protocol import ConnectionLimits
-from apimachinery.http.tls import ensure_certificate, renew, server_context
+from apimachinery.http.tls import ensure_certificate
 from apimachinery.server.admission.plugins import parse_plugins
 from apimachinery.server.aggregation.identity import ProxyIdentity
 from apimachinery.server.app import ServerLimits
@@ -35,7 +35,6 @@ from apimachinery.server.catalog.options import (
 )
 from apimachinery.server.catalog.runtime_config import known_runtime_config
 from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
-from apimachinery.server.operate.reload import Reload
 from apimachinery.server.operate.tracing import Tracing
 from apimachinery.server.process import Server, ServerOptions
 from apimachinery.server.write.allocation_ranges import parse_networks, parse_ports
@@ -48,7 +47,8 @@ from kubewright.tools.serve.access import Granted, grant, has_credentials
 from kubewright.tools.serve.delegation import Delegation
 from kubewright.tools.serve.ending import on_signals
 from kubewright.tools.serve.exploring import ServedExplorer
-from kubewright.tools.serve.names import least_tls, said, settle
+from kubewright.tools.serve.https import browser_rules, https
+from kubewright.tools.serve.names import said, settle
 from kubewright.tools.serve.remote import duration
 
 # The writing thread must not wait 5 ms (Python's default) for the interpreter after each commit.
@@ -191,7 +191,8 @@ def _delegated(options: argparse.Namespace, folder: Path) -> _Security:
         raise OptionError("--tls off: a cluster proxies to https only; leave it out, or give CERT,KEY")
     certificate, key = _certificate(options, folder, options.tls or "auto")
     authorities = [options.client_ca_file] if options.client_ca_file else []
-    context = found.tls = server_context(certificate, key, authorities, least=least_tls(options))
+    context, _ = https(options, certificate, key, authorities)
+    found.tls = context
     access_options = found.cluster.options(
         found.trust, found.outgoing, anonymous=options.anonymous_auth == "true"
     )
@@ -241,14 +242,8 @@ def _security(options: argparse.Namespace, folder: Path) -> _Security:
             )
         return _Security(granted)
     certificate, key = _certificate(options, folder, tls)
-    context = server_context(certificate, key, granted.authorities, least=least_tls(options))
-    granted.reloads.append(
-        Reload(
-            "server certificate",
-            (certificate, key, *granted.authorities),
-            lambda: renew(context, certificate, key, granted.authorities),
-        )
-    )
+    context, reloads = https(options, certificate, key, granted.authorities)
+    granted.reloads.extend(reloads)
     return _Security(granted, context, certificate.read_bytes())
 
 
@@ -348,6 +343,7 @@ def _server_options(
         services=proxying.given_services(options),
         identity=ProxyIdentity() if delegated else proxying.proxy_identity(options, folder),
         judge=StoredForms(api_options).fault,
+        browsers=browser_rules(options),
     )
 
 

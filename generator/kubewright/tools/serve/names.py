@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ssl
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -30,12 +29,6 @@ def settle(options: argparse.Namespace) -> None:
         if options.tls:
             raise OptionError("--tls and --tls-cert-file exclude each other")
         options.tls = f"{options.tls_cert_file},{options.tls_private_key_file}"
-
-
-def least_tls(options: argparse.Namespace) -> ssl.TLSVersion:
-    """The oldest version of TLS that is spoken. Versions before 1.2 are never spoken."""
-    newest = options.tls_min_version == "VersionTLS13"
-    return ssl.TLSVersion.TLSv1_3 if newest else ssl.TLSVersion.TLSv1_2
 
 
 def etcd_url(servers: str, prefix: str) -> str:

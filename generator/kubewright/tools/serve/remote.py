@@ -15,6 +15,7 @@ from typing import Any
 
 from apimachinery.access.authentication import TokenKind
 from apimachinery.access.control import MakeAuthorizer
+from apimachinery.access.keys import ALGORITHMS
 from apimachinery.access.oidc import (
     Checked,
     Issuer,
@@ -205,12 +206,23 @@ def _flag_issuer(options: argparse.Namespace, outgoing: Outgoing) -> IssuerToken
         if not found:
             raise OptionError(f"--oidc-required-claim: {pair!r} is not CLAIM=VALUE")
         required.append(Checked(claim, value))
+    algorithms = frozenset(name.strip() for name in options.oidc_signing_algs.split(",") if name.strip())
+    if unknown := sorted(algorithms - ALGORITHMS):
+        raise OptionError(f"--oidc-signing-algs: {unknown[0]!r} is none of {', '.join(sorted(ALGORITHMS))}")
     tls = trusting(file=options.oidc_ca_file) if options.oidc_ca_file else None
     endpoint = Endpoint(f"{url.rstrip('/')}/.well-known/openid-configuration", tls)
     groups = Mapped(options.oidc_groups_claim, options.oidc_groups_prefix)
     username = Mapped(options.oidc_username_claim, prefix)
     return IssuerTokens(
-        Issuer(url, endpoint, (options.oidc_client_id,), username, groups, claim_rules=required),
+        Issuer(
+            url,
+            endpoint,
+            (options.oidc_client_id,),
+            username,
+            groups,
+            claim_rules=required,
+            algorithms=algorithms,
+        ),
         outgoing.json,
     )
 
