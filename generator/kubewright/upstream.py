@@ -1,4 +1,4 @@
-"""Known faults of upstream specs: fixed where they can be, waived where not, reported when they are gone."""
+"""Known faults of upstream specs: fixed, and reported when they are gone; and faults of any OpenAPI document."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ def _report_expired(name: str, document: Document, diagnostics: Diagnostics) -> 
 
 
 def judge(documents: list[Document], diagnostics: Diagnostics, jobs: int) -> None:
-    """Reports what openapi-spec-validator has against ``documents``, except for what a fixup waives and for what
-    has been reported already, in better words and at the same place."""
-    from kubewright.fixups import WAIVERS
+    """Reports what openapi-spec-validator has against the structure of ``documents``, except for what has been
+    reported already, in better words and at the same place."""
     from kubewright.source.gate import find_faults
 
     values = [document.value for document in documents]
@@ -43,21 +42,11 @@ def judge(documents: list[Document], diagnostics: Diagnostics, jobs: int) -> Non
     for item in diagnostics:
         if item.severity is Severity.ERROR:
             reported.setdefault(item.location.file, []).append(item.location.pointer)
-    waived: dict[str, int] = {}
     for document, faults in zip(documents, verdicts, strict=True):
-        fixups = [fixup for fixup in WAIVERS if fixup.applies_to(document.value)]
-        waived |= {fixup.name: waived.get(fixup.name, 0) for fixup in fixups}
         for fault in faults:
-            known = next(
-                (f for f in fixups if f.waives(fault.message, fault.instance_is_empty, fault.rule)), None
-            )
-            if known is not None:
-                waived[known.name] += 1
-            elif not any(_overlap(fault.pointer, place) for place in reported.get(document.file, ())):
-                diagnostics.error("K603", f"not valid OpenAPI: {fault.message}", document.at(fault.pointer))
-    for name, count in waived.items():
-        if count == 0:
-            _report_expired(name, documents[0], diagnostics)
+            if not any(_overlap(fault.pointer, place) for place in reported.get(document.file, ())):
+                said = f"not valid OpenAPI: {fault.message}"
+                diagnostics.error("K603", said, document.at(fault.pointer), "`generate --lenient` reads on")
 
 
 def _overlap(left: str, right: str) -> bool:

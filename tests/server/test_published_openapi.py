@@ -27,6 +27,9 @@ CHOICE: dict[str, Any] = {"type": "string", "enum": ["TCP", "UDP"], "default": "
 POINT = {"type": "object", "required": ["x"], "properties": {"x": {"type": "string"}}}
 
 
+LIST = {"type": "array"}
+
+
 def document(title: str, **properties: Any) -> dict[str, Any]:
     schemas = {"Point": POINT, "Thing": {"type": "object", "properties": properties}}
     return {
@@ -39,7 +42,7 @@ def document(title: str, **properties: Any) -> dict[str, Any]:
 
 ZEROS = {
     "protocol": CHOICE,
-    "protocols": {"type": "array", "items": CHOICE},
+    "protocols": {**LIST, "items": CHOICE},
     "point": {"allOf": [{"$ref": "#/components/schemas/Point"}], "default": {}},
 }
 
@@ -53,13 +56,13 @@ def test_zero_values_as_defaults_are_a_server_s_own(title: str, tmp_path: Path) 
     assert [str(each) for each in diagnostics] == []
 
 
-@pytest.mark.parametrize("name", ZEROS)
-def test_in_other_documents_they_are_faults(name: str, tmp_path: Path) -> None:
+def test_defaults_that_no_zero_value_explains_are_faults(tmp_path: Path) -> None:
     path = tmp_path / "v3.json"
-    path.write_text(json.dumps(document("Shop", **{name: ZEROS[name]})))
+    wrong = {**CHOICE, "default": "SCTP6"}
+    path.write_text(json.dumps(document("Kubernetes", protocol=wrong, protocols={**LIST, "items": wrong})))
     diagnostics = Diagnostics()
     read_api(Package(name="a", sources=(PathSource(path),)), diagnostics)
-    assert [each.code for each in diagnostics] == ["K603"]
+    assert [each.code for each in diagnostics] == ["K111", "K111"]
 
 
 def test_markers_of_a_nullable_list_stay_in_v2_without_its_type(tmp_path: Path) -> None:

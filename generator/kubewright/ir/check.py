@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.api import Api
 from kubewright.ir.merge import ListType
@@ -22,13 +25,19 @@ from kubewright.ir.types import (
     Value,
 )
 from kubewright.ir.walk import children
+from kubewright.location import Location
+
+Report: TypeAlias = Callable[[str, str, Location, str], None]
+"""Adds a diagnostic: code, message, place and hint."""
 
 
 def check(api: Api, diagnostics: Diagnostics) -> None:
     """Checks merge markers against the types they stand on, and defaults against their types."""
     table = {definition.name: definition for definition in api.definitions}
+    # Of an ordinary document no default is used: it is shown, and the server has its own.
+    default_fault = diagnostics.error if api.has_kinds else diagnostics.warning
     for definition in api.definitions:
-        _check_value(definition.value, definition.name.rpartition(".")[2], table, diagnostics)
+        _check_value(definition.value, definition.name.rpartition(".")[2], table, diagnostics, default_fault)
 
 
 def resolve(node: Type, table: dict[str, Definition]) -> Type:
@@ -42,14 +51,16 @@ def resolve(node: Type, table: dict[str, Definition]) -> Type:
     return node
 
 
-def _check_value(value: Value, name: str, table: dict[str, Definition], diagnostics: Diagnostics) -> None:
+def _check_value(
+    value: Value, name: str, table: dict[str, Definition], diagnostics: Diagnostics, default_fault: Report
+) -> None:
     stack = [(value, name)]
     while stack:
         current, owner = stack.pop()
         node = resolve(current.type, table)
         _check_merge(current, node, owner, table, diagnostics)
         if current.default is not ABSENT:
-            _check_default(current, node, owner, diagnostics)
+            _check_default(current, node, owner, default_fault)
         stack.extend((child, owner + step) for step, child in children(current))
 
 
@@ -124,8 +135,8 @@ _PYTHON_TYPES: dict[Primitive, tuple[type, ...]] = {
 }
 
 
-def _check_default(value: Value, node: Type, owner: str, diagnostics: Diagnostics) -> None:
-    given = value.default
+def _check_default(value: Value, node: Type, owner: str, fault: Report) -> None:
+    given, members = value.default, value.constraints.enum
     if given is None:
         return
     wanted: tuple[type, ...]
@@ -142,8 +153,9 @@ def _check_default(value: Value, node: Type, owner: str, diagnostics: Diagnostic
     fits = isinstance(given, wanted) and (not isinstance(given, bool) or bool in wanted)
     if isinstance(given, float) and given.is_integer() and int in wanted:
         fits = True
-    if not fits:
-        diagnostics.error(
+    # Empty text beside an enum is Go's zero value, as kube-apiserver publishes it: nothing is sent then.
+    if not fits or (members and given and given not in members):
+        fault(
             "K111",
             f"the default of {owner} is {_shown(given)}, which its type does not allow",
             value.location,

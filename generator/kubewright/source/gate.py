@@ -1,7 +1,8 @@
-"""OpenAPI documents must be valid OpenAPI before they are read: openapi-spec-validator decides.
+"""OpenAPI documents must be valid OpenAPI before they are read: the schemas of openapi-spec-validator decide.
 
-It takes seconds on the documents of Kubernetes, so a verdict is kept by the hash of the content, below the user's
-cache folder. Faults a fixup explains are waived (``fixups/``).
+They judge the structure of a document, each fault with its place. What schemas mean, ``source.schema`` reads, and
+``ir.check`` holds defaults against their types. Judging takes seconds on the documents of Kubernetes, so a verdict is
+kept by the hash of the content, below the user's cache folder.
 """
 
 from __future__ import annotations
@@ -21,12 +22,10 @@ from kubewright.location import escape_pointer
 
 @dataclass(frozen=True, slots=True)
 class GateFault:
-    """One fault the validator found: where (a JSON pointer), in its words, and what the rule was."""
+    """One fault the validator found: where (a JSON pointer), and in its words."""
 
     pointer: str
     message: str
-    instance_is_empty: bool
-    rule: tuple[str, ...]
 
 
 def find_faults(value: Json) -> list[GateFault]:
@@ -48,20 +47,23 @@ def _judge(value: Json) -> Iterable[GateFault]:
         validator = openapi_spec_validator.OpenAPIV2SpecValidator
     elif str(value.get("openapi", "")).startswith("3.1"):
         validator = openapi_spec_validator.OpenAPIV31SpecValidator
-    try:
-        for error in validator(value).iter_errors():
-            yield GateFault(
-                pointer="".join(f"/{escape_pointer(str(step))}" for step in error.absolute_path),
-                message=_translate(error.message),
-                instance_is_empty=error.instance == {},
-                rule=tuple(str(step) for step in error.absolute_schema_path),
-            )
-    except Exception as error:
-        # The validator follows references itself, and fails in many ways on those that lead nowhere.
-        yield GateFault("", _shorten(f"{type(error).__name__}: {error}"), False, ())
+    for error in validator.schema_validator.iter_errors(value):
+        fault = _innermost(error)
+        if "swagger" in value and fault.message.startswith("'nullable' do"):
+            continue  # OpenAPI 3 has it; many generators write it in 2.0 too, and it is read
+        pointer = "".join(f"/{escape_pointer(str(step))}" for step in fault.absolute_path)
+        yield GateFault(pointer, _translate(fault.message))
 
 
-_WORDING = 2
+def _innermost(error: Any) -> Any:
+    """The fault behind "fits none of these": the deepest of an alternative that is no reference."""
+    while error.context:
+        told = [inner for inner in error.context if "$ref" not in inner.message] or error.context
+        error = max(told, key=lambda inner: len(inner.absolute_path))
+    return error
+
+
+_WORDING = 3
 """Raised when the words of kept verdicts change."""
 
 _FOREIGN = (
@@ -106,7 +108,7 @@ def _cache_folder() -> Path:
 def _read_verdict(path: Path) -> list[GateFault] | None:
     try:
         entries: Any = json.loads(path.read_bytes())
-        return [GateFault(e[0], e[1], e[2], tuple(e[3])) for e in entries]
+        return [GateFault(pointer, message) for pointer, message in entries]
     except (OSError, ValueError, LookupError, TypeError):
         return None
 
@@ -116,9 +118,7 @@ def _write_verdict(path: Path, faults: list[GateFault]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(f".{os.getpid()}")
-        temporary.write_text(
-            json.dumps([[f.pointer, f.message, f.instance_is_empty, f.rule] for f in faults])
-        )
+        temporary.write_text(json.dumps([[fault.pointer, fault.message] for fault in faults]))
         temporary.replace(path)
     except OSError:
         return

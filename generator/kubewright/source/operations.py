@@ -135,7 +135,7 @@ class _Reader:
     def _operation(self, path: str, method: str, item: Json, pointer: str, known: set[str]) -> Operation:
         said = item[method]
         place = f"{pointer}/{method}"
-        name = self._name(said.get("operationId"), method, path)
+        name = self._name(said.get("operationId"), method, path, place)
         parameters, sent = self._parameters(item, said, pointer, method, path)
         bodies, needs_body = (
             self._bodies_v2(sent, said, name, place) if self.is_v2 else self._bodies(said, name, place)
@@ -160,14 +160,18 @@ class _Reader:
             deprecated=said.get("deprecated") is True,
         )
 
-    def _name(self, given: Json, method: str, path: str) -> str:
+    def _name(self, given: Json, method: str, path: str, place: str) -> str:
         name = (
             given
             if isinstance(given, str) and given
             else " ".join([method, *(f"by {p[1:-1]}" if p[0] == "{" else p for p in path.split("/") if p)])
         )
         count = self.names[name] = self.names.get(name, 0) + 1
-        return name if count == 1 else f"{name} {count}"
+        if count == 1:
+            return name
+        said = f"the operationId {name!r} is that of another operation too"
+        self.diagnostics.warning("K113", said, self.document.at(place), f"it is {name} {count} here")
+        return f"{name} {count}"
 
     # parameters
 

@@ -330,7 +330,8 @@ def _json_positions(text: str) -> Positions:
         if token == ":":
             continue
         if expect_key:
-            pointer = f"{stack[-1][0]}/{escape_pointer(json.loads(token))}"
+            key = json.loads(token) if "\\" in token else token[1:-1]
+            pointer = f"{stack[-1][0]}/{escape_pointer(key)}"
             positions.setdefault(pointer, here)
             expect_key = False
             continue

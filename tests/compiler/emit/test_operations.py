@@ -19,6 +19,7 @@ import pytest
 
 from apimachinery.openapi import HttpError, UnreadableAnswerError
 from kubewright.cli import main
+from kubewright.emit.code import render
 
 Json = Any
 TEXT, COUNT = {"type": "string"}, {"type": "integer"}
@@ -391,6 +392,32 @@ def test_documents_of_version_2(tmp_path: Path) -> None:
     assert "body: models.Thing," in text and "-> models.Thing:" in text
     assert "data: bytes" in (tmp_path / "old_shop/models/models.py").read_text()
     assert 'server: str = "https://old.example/api"' in (tmp_path / "old_shop/client.py").read_text()
+
+
+@pytest.mark.parametrize("times", [2, 3])
+def test_long_names_take_no_module_to_black(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    long = "of_a_name_that_is_longer_than_half_a_line_" * times
+    spec = json.loads(json.dumps(DOCUMENT))
+    spec["paths"] = {"/pets": {"get": operation(f"get_{long}", ref("Pet"))}, "/a": {"get": operation(long)}}
+    (folder / "long.json").write_text(json.dumps(spec))
+
+    def refuse(source: str) -> str:
+        raise AssertionError(f"a module of {source.count(chr(10))} lines goes to black")
+
+    monkeypatch.setattr(render, "formatted", refuse)
+    arguments = ["generate", str(folder / "long.json"), "--package", "long_shop", "--output", str(folder)]
+    assert main([*arguments, "-q", "-j1"]) == 0
+
+
+def test_an_operation_id_twice_is_a_warning(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = {"/a": {"get": operation("same")}, "/b": {"get": operation("same")}}
+    (folder / "twice.json").write_text(json.dumps({**DOCUMENT, "paths": paths}))
+    arguments = ["generate", str(folder / "twice.json"), "--package", "twice_shop", "--output", str(folder)]
+    assert main([*arguments, "-q", "-j1"]) == 0
+    assert "warning K113: the operationId 'same' is that of another operation too" in capsys.readouterr().err
+    assert "def same_2(" in (folder / "twice_shop/operations/pets.py").read_text()
 
 
 @pytest.mark.thorough

@@ -270,14 +270,16 @@ def class_header(name: str, base: str, tag: tuple[str, str] | None = None) -> st
     return line if len(line) <= LINE_LENGTH else f"class {name}(\n{lines}):"
 
 
-_LITERAL_LINE = re.compile(r"""^\s*(?:(?:\w+=|"[^"]*": )?["'].*["'],?|\w+: \w+|\w+\.\w+\(\w*)$""")
+_LITERAL_LINE = re.compile(
+    r"""^\s*(?:(?:\w+=|"[^"]*": )?["'].*["'],?|\w+: \w+\[?|\w+\.\w+\(\w*|(?:async )?def \w+\(|\w+,)$"""
+)
 
 
 def module(source: str) -> str:
     """``source`` with every line that is too long broken as black breaks it.
 
     Black is asked about those statements alone, unless a long line is not a statement of its own; then it gets the
-    whole module. Lines that hold one long literal stay, as they do with black; so do lines inside docstrings,
+    whole module. Lines that hold one long literal or name stay, as they do with black; so do lines inside docstrings,
     which are text of a spec, whatever they look like.
     """
     lines = source.split("\n")

@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 
 from kubewright.emit.code import names
 from kubewright.emit.code.layout import ModulePlan, Outside
-from kubewright.emit.code.render import CallText, Raw, docstring, expression, statement, string_literal
+from kubewright.emit.code.render import (
+    LINE_LENGTH,
+    CallText,
+    Raw,
+    docstring,
+    expression,
+    statement,
+    string_literal,
+)
 from kubewright.emit.python.code.annotations import annotation
 from kubewright.emit.python.code.operation_names import (
     Arguments,
@@ -154,7 +162,9 @@ class Methods:
         if operation.server:
             said.append(("server", operation.server))
         head = f"{constant}: Operation[{answer}] = "
-        return head + expression(CallText("Operation", tuple(said)), taken=len(head))
+        text = head + expression(CallText("Operation", tuple(said)), taken=len(head))
+        # Its first line alone goes to black: found by ``module``, it would take the whole module there.
+        return text if len(text.partition("\n")[0]) <= LINE_LENGTH else statement(text)
 
     def _doc(self, operation: Operation, arguments: Arguments) -> str:
         text = operation.doc if self.documented else ""
