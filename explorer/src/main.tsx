@@ -6,7 +6,8 @@ import { Refusal, about, key, logIn, onRequest, ask, readAbout, requests, type J
 import { apiVersion, matching, readKinds, type Kind } from "./kinds";
 import { ObjectPage } from "./object";
 import { Problem, Tabs } from "./parts";
-import { Access, PolicyTrial } from "./play";
+import { Access } from "./play";
+import { PolicyTrial } from "./policies";
 import { go, groupOf, groupPart, link, useRoute, type Route } from "./route";
 import { asCurl, asKubectl, asPython } from "./said";
 import { Schema } from "./schema";

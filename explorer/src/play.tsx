@@ -1,9 +1,8 @@
-/** Play: CEL, policies before they are bound, who may do what and why. */
+/** Play: CEL, who may do what and why. */
 
 import { useEffect, useState } from "preact/hooks";
-import { ask, cluster, withQuery, type Json } from "./api";
-import { Editor, type Remark } from "./editor";
-import { pathOf, type Kind } from "./kinds";
+import { ask, cluster, type Json } from "./api";
+import type { Kind } from "./kinds";
 import { Problem, cut, useLoaded } from "./parts";
 import { go, type Route } from "./route";
 import { rulesOf, schemaOf } from "./schema";
@@ -128,113 +127,6 @@ function CelAnswer({ answer }: { answer: Json }) {
 /** A part's value in a line or two; the object itself is a part of most expressions. */
 const LONGEST_PART = 160;
 const short = (text: string) => (text.length > LONGEST_PART ? `${text.slice(0, LONGEST_PART)}…` : text);
-
-const POLICY = `apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata:
-  name: example
-spec:
-  validations:
-  - expression: "has(object.metadata.labels)"
-    message: an object needs labels
-`;
-
-/** A policy against the objects that are there. */
-export function PolicyTrial({ kinds }: { kinds: Kind[] }) {
-  const [text, setText] = useState(POLICY);
-  const [kindName, setKindName] = useState("configmaps.");
-  const [namespace, setNamespace] = useState("");
-  const [remarks, setRemarks] = useState<Remark[]>([]);
-  const [answer, setAnswer] = useState<Json | null>(null);
-  const [fault, setFault] = useState<unknown>(null);
-  const policies = useLoaded(async () => {
-    const there = kinds.find((kind) => kind.plural === "validatingadmissionpolicies");
-    return there ? ((await cluster(pathOf(there))).value.items ?? []) : [];
-  }, [kinds]);
-  const run = async () => {
-    setFault(null);
-    setRemarks([]);
-    setAnswer(null);
-    try {
-      const read = await ask("read", { text });
-      if (read.fault) {
-        setRemarks([{ line: read.line, severity: "error", text: read.fault }]);
-        return;
-      }
-      const kind = kinds.find((each) => `${each.plural}.${each.group}` === kindName)!;
-      const { value } = await cluster(withQuery(pathOf(kind, namespace), { limit: 500 }));
-      const type = { apiVersion: value.apiVersion, kind: kind.kind };
-      const objects = (value.items ?? []).map((each: Json) => ({ ...type, ...each }));
-      setAnswer(await ask("policy", { policy: read.value, objects, resource: kind.plural }));
-    } catch (caught) {
-      setFault(caught);
-    }
-  };
-  return (
-    <article>
-      <h1>Try a policy</h1>
-      <p class="doc">A ValidatingAdmissionPolicy, judged against objects that are there, as if each were created now. Nothing is written.</p>
-      <div class="filters">
-        <label>
-          Begin with{" "}
-          <select
-            onChange={(event) => {
-              const chosen = policies.value?.[Number(event.currentTarget.value)];
-              if (chosen) void ask("lines", { object: chosen }).then((found) => setText(found.lines.map((line: Json) => line.text).join("\n")), setFault);
-            }}
-          >
-            <option value="">an example</option>
-            {(policies.value ?? []).map((each: Json, index: number) => (
-              <option key={index} value={index}>
-                {cut(each.metadata.name)}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label>
-          Objects{" "}
-          <select value={kindName} onChange={(event) => setKindName(event.currentTarget.value)}>
-            {kinds
-              .filter((kind) => kind.verbs.includes("list"))
-              .map((kind) => (
-                <option key={`${kind.plural}.${kind.group}`} value={`${kind.plural}.${kind.group}`}>
-                  {kind.kind} {kind.group}
-                </option>
-              ))}
-          </select>
-        </label>
-        <label>
-          Namespace <input value={namespace} onInput={(event) => setNamespace(event.currentTarget.value)} />
-        </label>
-        <button type="button" class="primary" onClick={() => void run()}>
-          Try it
-        </button>
-      </div>
-      <Editor text={text} label="The policy, YAML" remarks={remarks} onText={setText} onRun={() => void run()} />
-      <Problem fault={fault ?? answer?.fault} />
-      {answer && !answer.fault && (
-        <table data-testid="trial">
-          <thead>
-            <tr>
-              <th scope="col">Object</th>
-              <th scope="col">Outcome</th>
-              <th scope="col">Why</th>
-            </tr>
-          </thead>
-          <tbody>
-            {answer.results.map((each: Json, index: number) => (
-              <tr key={index} class={each.outcome === "refused" ? "bad" : ""}>
-                <td>{cut(each.namespace ? `${each.namespace}/${each.name}` : each.name)}</td>
-                <td>{each.outcome}</td>
-                <td>{cut((each.messages ?? []).join("; "))}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-    </article>
-  );
-}
 
 const QUESTIONS: [string, string][] = [
   ["who-can", "Who can …?"],

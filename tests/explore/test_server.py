@@ -264,27 +264,155 @@ def test_descriptions_of_definitions(asking: Asking) -> None:
         assert found[name][""] and found[name]["spec"]
 
 
+CONFIG_MAPS = {"group": "", "versions": ["v1"], "resource": "configmaps"}
+
+
+def config_map(name: str, **data: str) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
 def test_a_policy_is_tried(asking: Asking) -> None:
     policy = {
         "spec": {
             "matchConditions": [{"name": "c", "expression": "object.metadata.name != 'other'"}],
-            "variables": [{"name": "n", "expression": "object.spec.replicas"}],
+            "variables": [{"name": "n", "expression": "int(object.data.n)"}],
             "validations": [
                 {"expression": "variables.n <= 3", "messageExpression": "'has ' + string(variables.n)"}
             ],
         }
     }
-    objects = [
-        {"metadata": {"name": n}, "spec": {"replicas": r}} for n, r in (("a", 5), ("b", 1), ("other", 9))
-    ]
-    results = asking.json("policy", policy=policy, objects=objects)["results"]
-    assert [(r["outcome"], r.get("messages")) for r in results] == [
+    objects = [config_map(name, n=n) for name, n in (("a", "5"), ("b", "1"), ("other", "9"))]
+    results = asking.json("policy", policy=policy, objects=objects, resource=CONFIG_MAPS)["results"]
+    assert [(r["outcome"], r["messages"]) for r in results] == [
         ("refused", ["has 5"]),
         ("allowed", []),
-        ("not matched", None),
+        ("not matched", ["a match condition is false"]),
     ]
     wrong = {"spec": {"validations": [{"expression": "object."}]}}
     assert "Syntax error" in asking.json("policy", policy=wrong, objects=objects)["fault"]
+
+
+@pytest.mark.parametrize(
+    ("constraints", "why"),
+    [
+        (
+            {
+                "resourceRules": [
+                    {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["*"]}
+                ]
+            },
+            "no rule",
+        ),
+        (
+            {
+                "resourceRules": [
+                    {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["*"]}
+                ]
+            },
+            "no rule",
+        ),
+        (
+            {
+                "excludeResourceRules": [
+                    {
+                        "apiGroups": [""],
+                        "apiVersions": ["*"],
+                        "operations": ["*"],
+                        "resources": ["configmaps"],
+                    }
+                ]
+            },
+            "excludeResourceRules",
+        ),
+        ({"objectSelector": {"matchLabels": {"a": "b"}}}, "objectSelector"),
+        ({"namespaceSelector": {"matchLabels": {"a": "b"}}}, "namespaceSelector"),
+        ({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}}}, ""),
+    ],
+)
+def test_a_trial_is_of_what_the_constraints_are_about(asking: Asking, constraints: Any, why: str) -> None:
+    policy = {"spec": {"matchConstraints": constraints, "validations": [{"expression": "false"}]}}
+    result = asking.json("policy", policy=policy, objects=[config_map("a")], resource=CONFIG_MAPS)["results"][
+        0
+    ]
+    assert result["outcome"] == ("not matched" if why else "refused")
+    assert not why or why in result["messages"][0]
+
+
+def test_a_trial_has_what_only_a_request_has(asking: Asking, cluster: ApiServer) -> None:
+    cluster.request("POST", "/api/v1/namespaces/default/configmaps", config_map("limits", most="2"))
+    policy = {
+        "spec": {
+            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+            "validations": [
+                {"expression": "int(object.data.n) <= int(params.data.most)", "message": "too many"},
+                {"expression": "namespaceObject.metadata.name == 'default'"},
+                {
+                    "expression": "authorizer.group('').resource('pods').namespace('default').check('get').allowed()"
+                },
+                {"expression": "authorizer.requestResource.check('create').allowed()"},
+                {
+                    "expression": "!authorizer.serviceAccount('default', 'nobody').path('/x').check('get').allowed()"
+                },
+                {"expression": "request.userInfo.username != '' && oldObject != null"},
+            ],
+        }
+    }
+    asked = {
+        "policy": policy,
+        "objects": [config_map("a", n="3"), config_map("b", n="2")],
+        "resource": CONFIG_MAPS,
+    }
+    results = asking.json("policy", **asked, operation="UPDATE", params={"name": "limits"})["results"]
+    assert [(r["outcome"], r["messages"]) for r in results] == [("refused", ["too many"]), ("allowed", [])]
+    results = asking.json("policy", **asked, operation="UPDATE", params={"name": "none"})["results"]
+    assert results[0]["messages"] == ['params: configmaps "none" not found']
+    policy["spec"]["paramKind"] = {"apiVersion": "apps/v1", "kind": "Limit"}
+    assert asking.json("policy", **asked)["fault"] == "paramKind: the cluster serves no Limit of apps/v1"
+
+
+def test_a_mutating_policy_is_tried(asking: Asking) -> None:
+    container = {"name": "c", "image": "nginx"}
+    spec = {"replicas": 1, "template": {"spec": {"containers": [container]}}}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "a", "namespace": "default"},
+        "spec": spec,
+    }
+    pull = (
+        "Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{containers: ["
+        'Object.spec.template.spec.containers{name: "c", imagePullPolicy: "Always"}]}}}}'
+    )
+    patch = (
+        '[JSONPatch{op: "test", path: "/spec/replicas", value: 1}, '
+        'JSONPatch{op: "replace", path: "/spec/replicas", value: 2}]'
+    )
+    policy = {
+        "kind": "MutatingAdmissionPolicy",
+        "spec": {
+            "mutations": [
+                {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": pull}},
+                {"patchType": "JSONPatch", "jsonPatch": {"expression": patch}},
+            ]
+        },
+    }
+    resource = {"group": "apps", "versions": ["v1"], "resource": "deployments"}
+    other = {**deployment, "spec": {**spec, "replicas": 3}}
+    results = asking.json("policy", policy=policy, objects=[deployment, other], resource=resource)["results"]
+    assert [r["outcome"] for r in results] == ["changed", "changed"]
+    marks = [(line["mark"], line["text"].strip()) for line in results[0]["changes"]]
+    assert marks == [
+        ("removed", "replicas: 1"),
+        ("added", "replicas: 2"),
+        ("added", "imagePullPolicy: Always"),
+    ]
+    assert [line["text"].strip() for line in results[1]["changes"]] == ["imagePullPolicy: Always"]
+    policy["spec"]["mutations"][1]["jsonPatch"]["expression"] = "[JSONPatch{"  # type: ignore[index]
+    assert (
+        "Syntax error"
+        in asking.json("policy", policy=policy, objects=[deployment], resource=resource)["fault"]
+    )
 
 
 @pytest.mark.parametrize(

@@ -289,6 +289,10 @@ def test_a_policy_before_it_is_bound(page: Page, explorer: Explorer) -> None:
     row = page.get_by_test_id("trial").locator("tbody tr", has_text="default/web")
     row.wait_for()
     assert "refused" in row.inner_text() and "too many" in row.inner_text()
+    page.get_by_label("Begin with").select_option("mutating")
+    page.get_by_role("button", name="Try it").click()
+    page.get_by_test_id("outcomes").filter(has_text="changed").wait_for()
+    page.get_by_test_id("trial").locator(".line.added", has_text="team: none").first.wait_for()
 
 
 def test_explain_a_denial(browser: Browser, cluster: ApiServer, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@
     GET  /explorer/about        what the page has to know: the cluster's address, whether it has to log in
     POST /explorer/QUESTION     computed here of what is sent; see ``QUESTIONS``
     POST /explorer/access       roles and bindings are read from the cluster, with the rights of whoever asks
+    POST /explorer/policy       parameters, namespaces and what the authorizer says likewise
     ANY  /cluster/PATH          goes on to the cluster at PATH
 
 Everything but the page needs the key of the run (``guard``). Nothing is kept from one request to the next, and
@@ -33,7 +34,7 @@ from kubewright.tools.explore.expressions import evaluate
 from kubewright.tools.explore.guard import Guard
 from kubewright.tools.explore.lines import lines_of, owned_value
 from kubewright.tools.explore.trials import try_policy
-from kubewright.tools.explore.upstream import Upstream, failed
+from kubewright.tools.explore.upstream import ClusterOfRequest, Upstream, failed
 from kubewright.tools.owners import as_json
 from kubewright.tools.rbac.graph import SubjectError
 
@@ -95,7 +96,6 @@ QUESTIONS: dict[str, Callable[[Json], Json]] = {
     "beside": _beside,
     "descriptions": descriptions,
     "cel": evaluate,
-    "policy": try_policy,
 }
 """Question → what computes the answer, on a thread."""
 
@@ -152,7 +152,7 @@ class ExplorerApplication:
             config = self._upstream.config
             about = {"server": config.server, "namespace": config.namespace, "login": self._upstream.login}
             return Response(200, json.dumps(about).encode())
-        if name not in QUESTIONS and name != "access":
+        if name not in QUESTIONS and name not in ("access", "policy"):
             return plain(404, "404 page not found")
         if request.method != "POST":
             return plain(405, "questions are posted")
@@ -162,11 +162,16 @@ class ExplorerApplication:
             objects = [
                 each
                 for path in access.PATHS.values()
-                for each in access.typed(await self._upstream.get(request, path))
+                for each in access.typed(await self._upstream.ask(request, path))
             ]
             return await loop.run_in_executor(self._threads, _json, lambda: access.answer(asked, objects))
         # Large objects are read on the thread too.
         body = request.body
+        if name == "policy":
+            cluster = ClusterOfRequest(self._upstream, request)
+            return await loop.run_in_executor(
+                self._threads, _json, lambda: try_policy(_object(decode(body)), cluster)
+            )
         return await loop.run_in_executor(
             self._threads, _json, lambda: QUESTIONS[name](_object(decode(body)))
         )

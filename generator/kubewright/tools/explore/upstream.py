@@ -49,8 +49,9 @@ class Upstream:
             self._credentials.refresh()
         return answer
 
-    async def get(self, request: Request, path: str) -> Any:
-        """The JSON at a path, read with the rights of a request. Raises CallFailed, ConfigError."""
+    async def ask(self, request: Request, path: str, body: Any = None) -> Any:
+        """The JSON at a path, or the answer to a body that is posted there, with the rights of a request. Raises
+        CallFailed, ConfigError."""
         destination = await self._destination(request, path)
         endpoint = Endpoint(
             destination.root + destination.target,
@@ -59,13 +60,18 @@ class Upstream:
             SECONDS,
             destination.server_name,
         )
-        opened = await self._outgoing.open("GET", endpoint, [("Accept", "application/json")])
+        headers = [("Accept", "application/json")]
+        if body is None:
+            opened = await self._outgoing.open("GET", endpoint, headers)
+        else:
+            headers.append(("Content-Type", "application/json"))
+            opened = await self._outgoing.open("POST", endpoint, headers, json.dumps(body).encode())
         try:
             content = await opened.read(READ_BYTES)
             value = json.loads(content)
         except (ValueError, RecursionError) as fault:
             raise CallFailed(f"{path}: {fault}") from None
-        if opened.status != 200:
+        if opened.status not in (200, 201):
             message = value.get("message") if isinstance(value, dict) else ""
             raise CallFailed(str(message or f"{path}: answered {opened.status}"), opened.status)
         return value
@@ -108,6 +114,34 @@ class Upstream:
     async def close(self) -> None:
         """Closes all connections."""
         await self._outgoing.close()
+
+
+class ClusterOfRequest:
+    """The cluster for code on a thread, with the rights of one request. Each path is read once."""
+
+    def __init__(self, upstream: Upstream, request: Request) -> None:
+        self._upstream = upstream
+        self._request = request
+        self._loop = asyncio.get_running_loop()
+        self._read: dict[str, Any] = {}
+
+    def get(self, path: str) -> Any:
+        """The JSON at a path. Raises CallFailed, ConfigError."""
+        if path not in self._read:
+            self._read[path] = self._wait(path, None)
+        return self._read[path]
+
+    def post(self, path: str, body: Any) -> Any:
+        """The answer to a body. Raises CallFailed, ConfigError."""
+        return self._wait(path, body)
+
+    def _wait(self, path: str, body: Any) -> Any:
+        asked = asyncio.run_coroutine_threadsafe(self._upstream.ask(self._request, path, body), self._loop)
+        try:
+            return asked.result(SECONDS + 5)
+        except TimeoutError:
+            asked.cancel()
+            raise CallFailed(f"{path}: no answer in {SECONDS:.0f} seconds") from None
 
 
 def failed(fault: CallFailed | ConfigError) -> Response:

@@ -8,7 +8,8 @@ in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from apimachinery.kinds.admissionregistration.policy_expressions import (
@@ -21,6 +22,7 @@ from apimachinery.kinds.admissionregistration.policy_expressions import (
 )
 from apimachinery.kinds.hooks import Json
 from apimachinery.merge import json_patch
+from apimachinery.merge.apply import FieldOwnership
 from apimachinery.merge.errors import MergeError
 from apimachinery.merge.json_patch import JsonPatchFailed
 from apimachinery.meta.errors import ApiError
@@ -45,6 +47,7 @@ from apimachinery.server.admission.reinvocation import Reinvocation
 from apimachinery.server.catalog.served import Served
 from apimachinery.wire.json import decode, encode
 
+Merge = Callable[[Json, Any], Json]
 _PLUGIN = "MutatingAdmissionPolicy"
 
 
@@ -101,15 +104,16 @@ class MutatingPolicies(Plugin):
             raise PolicyFailure(policy.fault)
         values = self._policies.values(match, operation, obj, {})
         # In the second round conditions are asked of all: one that fails then refuses the object, too.
-        if not conditions_hold(match, values) or not memory.may_call(key):
+        if not conditions_hold(policy, values) or not memory.may_call(key):
             return
         start: Json = decode(encode(shown(operation)))
         changed = start
         willing = policy.spec.get("reinvocationPolicy") == "IfNeeded"
+        merge = partial(_merged_in, operation)
         for mutation in policy.spec.get("mutations") or ():
             values["object"] = before = changed
             try:
-                changed = _mutated(policy, mutation, changed, evaluation_of(match, values), operation)
+                changed = mutated(policy, mutation, changed, evaluation_of(policy, values), merge)
             except PolicyFailure as failure:
                 yield failure
                 continue
@@ -124,24 +128,30 @@ def _denial(policy: Policy, binding: PolicyBinding, failure: PolicyFailure, oper
     return denied(operation, text, 403, reason, names_object=False)
 
 
-def _mutated(policy: Policy, mutation: Json, obj: Json, evaluation: Evaluation, operation: Operation) -> Json:
+def mutation_of(policy: Policy, mutation: Json) -> Expression:
+    """The expression of a mutation. Raises PolicyFailure."""
     is_patch = mutation.get("patchType") == "JSONPatch"
     stated = mutation.get("jsonPatch" if is_patch else "applyConfiguration") or {}
     try:
-        expression = policy.compiler.compile(
-            stated.get("expression") or "", PATCHES if is_patch else CONFIGURATION
-        )
+        return policy.compiler.compile(stated.get("expression") or "", PATCHES if is_patch else CONFIGURATION)
     except ExpressionFault as fault:
         raise PolicyFailure(str(fault)) from None
-    value = _value(expression, evaluation)
-    if is_patch:
-        return _patched(obj, value)
+
+
+def mutated(policy: Policy, mutation: Json, obj: Json, evaluation: Evaluation, merge: Merge) -> Json:
+    """What a mutation makes of an object; ``merge`` merges an apply configuration. Raises PolicyFailure."""
+    value = _value(mutation_of(policy, mutation), evaluation)
+    return _patched(obj, value) if mutation.get("patchType") == "JSONPatch" else merge(obj, value)
+
+
+def _merged_in(operation: Operation, obj: Json, configuration: Any) -> Json:
     if not is_of_own_kind(operation):
         what = f"{obj.get('apiVersion')}, Kind={obj.get('kind')}"
         raise PolicyFailure(
             f"error applying patch: failed to convert patch object to typed object: no corresponding type for {what}"
         )
-    return _merged(obj, value, operation.target.served)
+    served = operation.target.served
+    return merged(obj, configuration, served.ownership(""), served.api_version, served.kind)
 
 
 def _value(expression: Expression, evaluation: Evaluation) -> Any:
@@ -176,24 +186,24 @@ def _without_nulls(value: Any) -> Any:
     return 0 if value is None else value
 
 
-def _merged(obj: Json, configuration: Any, served: Served) -> Json:
-    """``obj`` with the fields of an apply configuration, lists merged by their keys, nobody's ownership asked."""
-    applied = {**_without_nulls(configuration), "apiVersion": served.api_version, "kind": served.kind}
+def merged(obj: Json, configuration: Any, ownership: FieldOwnership, api_version: str, kind: str) -> Json:
+    """``obj`` with the fields of an apply configuration, lists merged by their keys, nobody's ownership asked.
+    Raises PolicyFailure."""
+    applied = {**_without_nulls(configuration), "apiVersion": api_version, "kind": kind}
     if "metadata" not in applied:
         applied["metadata"] = {}
-    ownership = served.ownership("")
     live: Json = decode(encode(obj))
     owners = live.get("metadata", {}).pop("managedFields", None)
     try:
-        merged: Json = ownership.apply(live, applied, "admission", force=True, now="")
+        found: Json = ownership.apply(live, applied, "admission", force=True, now="")
     except MergeError as error:
-        _, found, why = str(error).partition("failed to create typed patch object ")
-        why = why.partition("): ")[2] if found else str(error)
+        _, is_form, why = str(error).partition("failed to create typed patch object ")
+        why = why.partition("): ")[2] if is_form else str(error)
         raise PolicyFailure(
             f"error applying patch: failed to convert patch object to typed object: {why}"
         ) from None
-    metadata = merged.setdefault("metadata", {})
+    metadata = found.setdefault("metadata", {})
     metadata.pop("managedFields", None)
     if owners is not None:
         metadata["managedFields"] = owners
-    return merged
+    return found

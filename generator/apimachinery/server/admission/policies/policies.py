@@ -248,7 +248,7 @@ class Policies:
         return values
 
 
-def conditions_hold(match: Match, values: Mapping[str, Any]) -> bool:
+def conditions_hold(policy: Policy, values: Mapping[str, Any]) -> bool:
     """Whether all match conditions hold; one that is false decides, whatever others fail with.
 
     Raises PolicyFailure.
@@ -257,7 +257,7 @@ def conditions_hold(match: Match, values: Mapping[str, Any]) -> bool:
     values = {**values, "namespaceObject": None}
     evaluation = Evaluation({}, values, CONDITIONS_BUDGET)
     failed = []
-    for condition in match.policy.conditions:
+    for condition in policy.conditions:
         try:
             outcome = evaluation.run(condition)
         except BudgetSpent:
@@ -271,9 +271,9 @@ def conditions_hold(match: Match, values: Mapping[str, Any]) -> bool:
     return True
 
 
-def evaluation_of(match: Match, values: Mapping[str, Any]) -> Evaluation:
+def evaluation_of(policy: Policy, values: Mapping[str, Any]) -> Evaluation:
     """A fresh evaluation of a policy's own expressions."""
-    return Evaluation(match.policy.compiler.variables, values, POLICY_BUDGET)
+    return Evaluation(policy.compiler.variables, values, POLICY_BUDGET)
 
 
 def denied(operation: Operation, text: str, code: int, reason: str, *, names_object: bool = True) -> ApiError:

@@ -44,7 +44,9 @@ MESSAGE_BYTES = 5 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class _Validation:
+class PolicyValidation:
+    """An expression that must hold, and the message where it does not."""
+
     expression: Expression
     message: str
     message_expression: Expression | None
@@ -71,9 +73,11 @@ class _Annotation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Compiled:
+class Checks:
+    """What a policy has compiled: ``fault`` says why it cannot be used."""
+
     policy: Policy
-    validations: list[_Validation]
+    validations: list[PolicyValidation]
     annotations: list[_Annotation]
     fault: str = ""
 
@@ -83,7 +87,7 @@ class ValidatingPolicies(Plugin):
 
     def __init__(self, policies: Policies) -> None:
         self._policies = policies
-        self._validations: dict[int, _Compiled] = {}
+        self._validations: dict[int, Checks] = {}
 
     def validate(self, operation: Operation) -> None:
         """Raises ApiError 401, 403, 413, 422."""
@@ -166,12 +170,12 @@ class ValidatingPolicies(Plugin):
         if compiled.fault:
             raise PolicyFailure(compiled.fault)
         values = self._policies.values(match, operation, operation.obj, known)
-        if not conditions_hold(match, values):
+        if not conditions_hold(policy, values):
             return
-        evaluation = evaluation_of(match, values)
+        evaluation = evaluation_of(policy, values)
         for number, validation in enumerate(compiled.validations):
             try:
-                failure = _run(validation, evaluation)
+                failure = failure_of(validation, evaluation)
             except BudgetSpent:
                 raise PolicyFailure(_SPENT) from None
             if failure is None:
@@ -182,7 +186,7 @@ class ValidatingPolicies(Plugin):
             yield _Failure(text, "Invalid" if is_error else validation.reason, number)
         # What is told in the audit may name the authorizer, and never finds it.
         known_there = {key: value for key, value in values.items() if not key.startswith("authorizer")}
-        telling = evaluation_of(match, known_there) if compiled.annotations else evaluation
+        telling = evaluation_of(policy, known_there) if compiled.annotations else evaluation
         for annotation in compiled.annotations:
             try:
                 outcome = telling.run(annotation.value)
@@ -197,24 +201,25 @@ class ValidatingPolicies(Plugin):
                 if (value := value[:ANNOTATION_CHARACTERS]) not in values_of:
                     values_of.append(value)
 
-    def _compiled(self, policy: Policy) -> _Compiled:
+    def _compiled(self, policy: Policy) -> Checks:
         kept = self._validations.get(id(policy))
         if kept is None or kept.policy is not policy:
             if len(self._validations) > 2 * len(self._policies.in_force()) + 16:
                 self._validations.clear()
-            kept = self._validations[id(policy)] = _compile(policy)
+            kept = self._validations[id(policy)] = checks_of(policy)
         return kept
 
 
-def _compile(policy: Policy) -> _Compiled:
+def checks_of(policy: Policy) -> Checks:
+    """The validations and annotations of a policy."""
     if policy.fault:
-        return _Compiled(policy, [], [], policy.fault)
+        return Checks(policy, [], [], policy.fault)
     validations = []
     try:
         for stated in policy.spec.get("validations") or ():
             message = stated.get("messageExpression")
             validations.append(
-                _Validation(
+                PolicyValidation(
                     policy.compiler.compile(stated["expression"], BOOL),
                     (stated.get("message") or "").strip(),
                     policy.compiler.compile(message, STRING, asks=False) if message else None,
@@ -228,11 +233,11 @@ def _compile(policy: Policy) -> _Compiled:
             for stated in policy.spec.get("auditAnnotations") or ()
         ]
     except ExpressionFault as fault:
-        return _Compiled(policy, [], [], str(fault))
-    return _Compiled(policy, validations, annotations)
+        return Checks(policy, [], [], str(fault))
+    return Checks(policy, validations, annotations)
 
 
-def _run(validation: _Validation, evaluation: Evaluation) -> tuple[str, bool] | None:
+def failure_of(validation: PolicyValidation, evaluation: Evaluation) -> tuple[str, bool] | None:
     """The text of a failed validation and whether it could not be computed; None where it holds."""
     outcome = evaluation.run(validation.expression)
     if outcome.error is not None:
@@ -242,7 +247,7 @@ def _run(validation: _Validation, evaluation: Evaluation) -> tuple[str, bool] | 
     return _message(validation, evaluation), False
 
 
-def _message(validation: _Validation, evaluation: Evaluation) -> str:
+def _message(validation: PolicyValidation, evaluation: Evaluation) -> str:
     """The message expression's text if it gives one line that is not blank, else the message, else the expression."""
     if validation.message_expression is not None:
         outcome = evaluation.run(validation.message_expression)
