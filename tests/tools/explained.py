@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from kubewright import cli
 from kubewright.config import specs_folder
@@ -34,6 +34,12 @@ from kubewright.tools.explain import _properties, _resolved
 GVK = "x-kubernetes-group-version-kind"
 KUBECTL = shutil.which("kubectl")
 Json = dict[str, Any]
+
+
+class Answering(Protocol):
+    """What has documents at paths."""
+
+    def answer(self, path: str) -> Json | None: ...
 
 
 class World:
@@ -154,7 +160,7 @@ def _group(name: str, versions: list[tuple[str, str]]) -> Json:
 
 
 @contextlib.contextmanager
-def served(world: World) -> Iterator[str]:
+def served(world: Answering) -> Iterator[str]:
     """The address of a server that answers as ``world``."""
 
     class Handler(BaseHTTPRequestHandler):

@@ -36,14 +36,21 @@ def _texts(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
             yield from _texts(item, f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}")
 
 
-def describe(definitions: dict[str, Any], texts: Texts) -> None:
-    """Puts descriptions into definitions that have none, in place."""
+def describe(definitions: dict[str, Any], texts: Texts) -> int:
+    """Put descriptions into definitions that have none, in place; return how many fitted. Those of schemas that the
+    definitions lack are skipped: they may be another release's."""
+    count = 0
     for pointer, text in texts.items():
         schema: Any = definitions
-        for token in pointer.split("/")[1:]:
-            key = token.replace("~1", "/").replace("~0", "~")
-            schema = schema[int(key)] if isinstance(schema, list) else schema[key]
-        schema["description"] = text
+        try:
+            for token in pointer.split("/")[1:]:
+                key = token.replace("~1", "/").replace("~0", "~")
+                schema = schema[int(key)] if isinstance(schema, list) else schema[key]
+            schema["description"] = text
+        except (KeyError, IndexError, ValueError, TypeError):
+            continue
+        count += 1
+    return count
 
 
 def pack(texts: Mapping[str, Texts], path: Path) -> None:

@@ -45,7 +45,9 @@ def run(options: argparse.Namespace) -> int:
     if found is None:
         return MISSING
     chosen, fields = found
-    definitions: Mapping[str, Json] = document.value["$defs"]
+    definitions: dict[str, Json] = document.value["$defs"]
+    if chosen.is_builtin and not options.recursive and lacks_prose([f"kubernetes:{options.kubernetes}"]):
+        _say(_describe(definitions, chosen.api_version))
     schema: Json = chosen.schema
     passed = chosen.kind
     for name in fields:
@@ -56,9 +58,18 @@ def run(options: argparse.Namespace) -> int:
         schema = properties[name.removesuffix("[]")]
         passed += f".{name}"
     sys.stdout.write(_text(chosen, fields, schema, definitions, recursive=options.recursive))
-    if chosen.is_builtin and not options.recursive and lacks_prose([f"kubernetes:{options.kubernetes}"]):
-        _say(DESCRIPTIONS)
     return FOUND
+
+
+def _describe(definitions: dict[str, Json], api_version: str) -> str:
+    """Read descriptions from the kubeconfig's cluster; return a note that says so, or where else they are."""
+    from kubewright.tools.inputs.cluster_prose import NoClusterError, describe_from_cluster
+
+    try:
+        server = describe_from_cluster(definitions, api_version)
+    except NoClusterError as reason:
+        return f"{DESCRIPTIONS}; no cluster gave them either: {reason}"
+    return f"the descriptions are those of the cluster at {server}: a source checkout has none of its own"
 
 
 def _say(text: str) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.tools import explained
 from tests.tools.command import kubewright
 
 from kubewright.diagnostics import Diagnostics
@@ -66,8 +69,39 @@ def test_explain_reads_them(packed: Path) -> None:
     assert "Actions that the management system should take" in out and "Lifecycle describes actions" in out
 
 
-def test_without_them_explain_says_where_they_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A source checkout without descriptions; returns the path of the kubeconfig."""
     monkeypatch.setattr(kubernetes_validate, "_folders", dict)
     monkeypatch.setattr(kubernetes_validate, "_prose_file", lambda: tmp_path / "none")
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+    return tmp_path / "kubeconfig"
+
+
+def test_without_them_explain_says_where_they_are(bare: Path) -> None:
     code, out, err = kubewright("explain", "pod.spec")
-    assert code == 0 and "<empty>" in out and "the wheel has them" in err
+    assert code == 0 and "<empty>" in out and "the wheel has them" in err and "no cluster gave them" in err
+
+
+class Cluster:
+    """OpenAPI of a cluster of another release: one field that ours lacks, and of ours one alone."""
+
+    def answer(self, path: str) -> dict[str, Any] | None:
+        name = "io.k8s.api.apps.v1.DeploymentSpec"
+        fields = {"replicas": {"description": "How many."}, "later": {"description": "Not known here."}}
+        return {
+            "/openapi/v3": {"paths": {"apis/apps/v1": {"serverRelativeURL": "/openapi/v3/apis/apps/v1?hash=1"}}},
+            "/openapi/v3/apis/apps/v1?hash=1": {"components": {"schemas": {name: {"properties": fields}}}},
+        }.get(path)  # fmt: skip
+
+
+def test_explain_reads_them_from_a_cluster_and_says_so(bare: Path) -> None:
+    with explained.served(Cluster()) as address:
+        cluster = {"name": "one", "cluster": {"server": address}}
+        context = {"name": "one", "context": {"cluster": "one", "user": ""}}
+        config = {"clusters": [cluster], "contexts": [context], "current-context": "one"}
+        bare.write_text(json.dumps(config))
+        code, out, err = kubewright("explain", "deployment.spec.replicas")
+        assert code == 0 and "How many." in out and f"the cluster at {address}" in err
+        code, out, err = kubewright("explain", "pod.spec")
+        assert code == 0 and "<empty>" in out and "no cluster gave them" in err

@@ -45,7 +45,7 @@ def fetch(
     that does not let us list them, is read from /openapi/v3 alone.
     """
     defined = _crds(client, groups, folder, progress)
-    index = client.run(_get("/openapi/v3"))
+    index = client.run(get("/openapi/v3"))
     written = len(defined)
     for path, entry in sorted((index.get("paths") or {}).items()):
         parts = path.split("/")
@@ -56,7 +56,7 @@ def fetch(
             continue
         if group in groups if groups else not is_kubernetes_own(group):
             progress(f"reading {path}")
-            document = client.run(_get(entry["serverRelativeURL"]))
+            document = client.run(get(entry["serverRelativeURL"]))
             (folder / f"{path.replace('/', '__')}.json").write_text(json.dumps(document), encoding="utf-8")
             written += 1
     return written
@@ -98,5 +98,6 @@ def _crds(client: Client, groups: tuple[str, ...], folder: Path, progress: Calla
             return found
 
 
-def _get(path: str) -> Call[dict[str, Any]]:
+def get(path: str) -> Call[dict[str, Any]]:
+    """The call that reads a JSON document."""
     return Call(Request("GET", path), UNSTRUCTURED.decode, repeatable=True)

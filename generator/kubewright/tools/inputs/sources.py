@@ -21,7 +21,7 @@ class StateError(Exception):
 
 
 DESCRIPTIONS = (
-    "there are no descriptions of Kubernetes' own kinds in a source checkout; the wheel has them, or: "
+    "a source checkout has no descriptions of Kubernetes' own kinds; the wheel has them, or run: "
     "pip install kubernetes-validate"
 )
 
