@@ -7,9 +7,12 @@ import contextvars
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.server.test_api import CM, ask, run
 
 from apimachinery.http import workers
 from apimachinery.http.flows import (
@@ -21,7 +24,10 @@ from apimachinery.http.flows import (
     FairLines,
     on_behalf_of,
 )
+from apimachinery.http.messages import Request, Response
+from apimachinery.http.protocol import Connections
 from apimachinery.http.reading import MUCH_BYTES, TURN_BYTES, Reading
+from apimachinery.server.api import AssembledApi
 from apimachinery.server.fairness.levels import Level, LevelShape, Waiter
 
 MEGABYTE = 1 << 20
@@ -323,8 +329,8 @@ def served(level: Level, fits: Callable[[Waiter], bool], running: list[Waiter]) 
 class Socket:
     """A connection that always has more."""
 
-    def __init__(self, reading: Reading, piece: int) -> None:
-        self._reading, self._piece = reading, piece
+    def __init__(self, reading: Reading, piece: int, flow: str = "a") -> None:
+        self._reading, self._piece, self._flow = reading, piece, flow
         self.paused = False
         self.read = 0
 
@@ -339,7 +345,7 @@ class Socket:
         if self.paused:
             return 0
         self.read += self._piece
-        self._reading.took(self, self._piece)
+        self._reading.took(self, self._flow, self._piece)
         return self._piece
 
 
@@ -372,3 +378,96 @@ def test_a_connection_that_paused_last_is_read_again():
         assert not only.paused and not reading._turning
 
     asyncio.run(story())
+
+
+def test_who_reads_large_bodies_does_not_wait_for_all_connections_of_another():
+    """A create of 40 KB left its connection unread until sixty others had delivered theirs: the next get waited."""
+
+    async def story() -> None:
+        reading = Reading()
+        hostile = [Socket(reading, 4 * TURN_BYTES, "hostile") for _ in range(60)]
+        quiet = Socket(reading, MUCH_BYTES, "quiet")
+        for socket in (*hostile, quiet):
+            socket.deliver()
+        assert quiet.paused
+        turns = 0
+        while quiet.paused and turns < 60:
+            await asyncio.sleep(0)
+            turns += 1
+            for socket in hostile:
+                socket.deliver()
+        assert turns <= 3
+
+    asyncio.run(story())
+
+
+class Unread(asyncio.Transport):
+    """A socket without a loop: notes when it is left unread, and what is sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.paused = False
+        self.sent = b""
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return default
+
+    def is_closing(self) -> bool:
+        return False
+
+    def pause_reading(self) -> None:
+        self.paused = True
+
+    def resume_reading(self) -> None:
+        self.paused = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.sent += bytes(data)
+
+
+class Echo:
+    """Answers each request with the size of its body."""
+
+    async def answer(self, request: Request, oversized: bool) -> Response:
+        return Response(200, b"%d" % len(request.body))
+
+    def timed_out(self, request: Request) -> Response:
+        raise NotImplementedError
+
+    def knows(self, request: Request) -> bool:
+        return True
+
+    def takes_upgrade(self, request: Request) -> bool:
+        return False
+
+
+def test_a_connection_whose_body_is_whole_is_read_on():
+    async def story() -> None:
+        connections = Connections(Echo())
+        sockets = []
+        for body in (b"x" * (8 * TURN_BYTES), b"x" * MUCH_BYTES):
+            connection, socket = connections(), Unread()
+            connection.connection_made(socket)
+            head = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body)
+            connection.data_received((head + body)[: 4 * TURN_BYTES])
+            sockets.append(socket)
+        assert [socket.paused for socket in sockets] == [True, False]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert sockets[1].sent.endswith(b"%d" % MUCH_BYTES)
+        assert not any(socket.paused for socket in sockets)
+
+    asyncio.run(story())
+
+
+def test_a_get_of_stored_bytes_does_not_wait_for_a_thread(monkeypatch: pytest.MonkeyPatch):
+    """Nothing is made of them, however many they are; the way to a thread and back is long beside long work."""
+
+    async def story(api: AssembledApi) -> None:
+        made = {"metadata": {"name": "large"}, "data": {"a": "x" * 900_000}}
+        assert (await ask(api, "POST", CM, made))[0] == 201
+        monkeypatch.setattr(workers._threads, "submit", None)
+        status, shown, _ = await ask(api, "GET", f"{CM}/large")
+        assert status == 200 and shown["data"] == made["data"]
+
+    run(story)

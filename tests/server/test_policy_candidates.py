@@ -5,10 +5,16 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.server.test_api import CM, ask, run
 
+from apimachinery.http.messages import User
 from apimachinery.server.admission.policies.matching import MatchConstraints
+from apimachinery.server.api import AssembledApi
+
+ALICE = User("alice")
 
 GROUPS, VERSIONS, PLURALS = ("", "apps", "example.com"), ("v1", "v1beta1"), ("things", "namespaces", "pods")
 rules = st.lists(
@@ -65,3 +71,58 @@ def test_what_is_about_an_object_may_be_about_its_resource(
     matched = constraints.match(asked_now, lambda _: {}, versions)
     if matched is not None:
         assert constraints.may_match(asked_once, versions)
+
+
+OTHERS = 50
+
+
+def _webhook(name: str, *resources: str, **more: Any) -> dict[str, Any]:
+    return {
+        "name": f"{name}.example.com",
+        "rules": [
+            {"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": list(resources)}
+        ],
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        **more,
+    }
+
+
+@pytest.mark.parametrize("kind", ["Mutating", "Validating"])
+def test_a_write_is_held_against_the_webhooks_of_its_resource_alone(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many webhooks are about other resources: a write asked each of them."""
+    matched: list[str] = []
+    match = MatchConstraints.match
+
+    def noted(self: MatchConstraints, operation: Any, *more: Any) -> Any:
+        matched.append(operation.target.served.plural)
+        return match(self, operation, *more)
+
+    never = {"matchConditions": [{"name": "never", "expression": "false"}]}
+
+    async def story(api: AssembledApi) -> None:
+        path = f"/apis/admissionregistration.k8s.io/v1/{kind.lower()}webhookconfigurations"
+        for number in range(OTHERS):
+            made = {
+                "metadata": {"name": f"other-{number}"},
+                "webhooks": [_webhook("pods", "pods", "secrets")],
+            }
+            assert (await ask(api, "POST", path, made))[0] == 201
+        own = {"metadata": {"name": "own"}, "webhooks": [_webhook("own", "configmaps", **never)]}
+        assert (await ask(api, "POST", path, own))[0] == 201
+        monkeypatch.setattr(MatchConstraints, "match", noted)
+        for number in range(3):
+            made = {"metadata": {"name": f"a{number}"}}
+            assert (await ask(api, "POST", CM, made, user=ALICE))[0] == 201
+        assert matched == ["configmaps"] * 3
+        # One that is about it from now on is met by the next write.
+        late = {"metadata": {"name": "late"}, "webhooks": [_webhook("late", "*", **never)]}
+        assert (await ask(api, "POST", path, late))[0] == 201
+        matched.clear()
+        assert (await ask(api, "POST", CM, {"metadata": {"name": "b"}}, user=ALICE))[0] == 201
+        assert matched == ["configmaps"] * 2
+
+    run(story)

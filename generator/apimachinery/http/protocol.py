@@ -52,7 +52,7 @@ from apimachinery.http.messages import (
     UpgradeResponse,
 )
 from apimachinery.http.queries import unescaped
-from apimachinery.http.reading import Reading
+from apimachinery.http.reading import MUCH_BYTES, Reading
 from apimachinery.http.sending import JOIN_BYTES, Pace, Sender
 from apimachinery.http.tls import peer_chain
 from apimachinery.http.tunnel import GONE_SECONDS, RESERVED_BYTES, SocketTunnel
@@ -309,11 +309,15 @@ class HttpConnection(asyncio.Protocol):
         if self._received > room and not self._oversized:
             self._refuse(431, TOO_LARGE)
             return
-        self._connections.reading.took(self, self._piece)
         if self._unread:
             self._unread += data
         else:
             self._parse(data)
+        if self._piece >= MUCH_BYTES:
+            # Until a message is whole there is its head, or nothing yet.
+            flow = self._headers.get("authorization") or self._peer or self._source
+            whole = self._dispatched or self._state is ConnectionState.LINGERING
+            self._connections.reading.took(self, flow, self._piece, whole=whole)
 
     def pause(self) -> None:
         """See Pausable."""

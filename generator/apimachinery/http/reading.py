@@ -1,14 +1,16 @@
 """Large bodies are read a few at a time: what sixty sockets have ready would take all of a turn of the loop.
 
-A connection that delivers much is paused until its turn, in the order in which they delivered; those that deliver
-little are never paused. So a turn of the loop reads about ``TURN_BYTES`` of large bodies, however many there are: what
-others wait for takes some turns, each of which has to be short.
+A connection that delivers much of a body, and has more to deliver, is paused until its turn: flows take turns, and of a
+flow the connection that delivered first is next. So a turn of the loop reads about ``TURN_BYTES`` of large bodies,
+however many there are, and nobody waits behind all connections of somebody else. Whoever delivers little, or the last
+of a body, is never paused: his next request would wait for the bodies of others.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Hashable
 from typing import Protocol
 
 MUCH_BYTES = 32 << 10
@@ -30,25 +32,30 @@ class Reading:
     """Whose turn it is to be read."""
 
     def __init__(self) -> None:
-        self._waiting: deque[Pausable] = deque()
+        self._waiting: dict[Hashable, deque[Pausable]] = {}
+        """By flow, in the order of their turns."""
         self._left = TURN_BYTES
         self._turning = False
 
-    def took(self, connection: Pausable, size: int) -> None:
-        """Counts what a connection delivered; it may have to wait for its next turn."""
+    def took(self, connection: Pausable, flow: Hashable, size: int, *, whole: bool = False) -> None:
+        """Counts what a connection delivered; unless the body is ``whole``, it may have to wait for its next turn."""
         if size < MUCH_BYTES:
             return
         self._left -= size
         if not self._turning:
             self._turning = True
             asyncio.get_running_loop().call_soon(self._turn)
-        if self._left <= 0:
+        if self._left <= 0 and not whole:
             connection.pause()
-            self._waiting.append(connection)
+            self._waiting.setdefault(flow, deque()).append(connection)
 
     def _turn(self) -> None:
         self._left = TURN_BYTES
         self._turning = bool(self._waiting)
         if self._waiting:
-            self._waiting.popleft().resume()
+            flow = next(iter(self._waiting))
+            line = self._waiting.pop(flow)
+            line.popleft().resume()
+            if line:
+                self._waiting[flow] = line  # behind the others
             asyncio.get_running_loop().call_soon(self._turn)

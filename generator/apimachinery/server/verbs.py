@@ -160,7 +160,7 @@ class Verbs:
             raise not_found(served.hooks.called or served.plural, served.group, route.name)
         if served.asks:
             body = await compute(ASKS, view.object, record)
-        elif (size := len(record.value)) > view.quick_bytes or size > LARGE_BYTES:
+        elif (size := len(record.value)) > min(LARGE_BYTES, view.quick_bytes) and not view.copies(record):
             weigh(size)
             body = await compute(LONG, view.object, record)
         else:

@@ -51,8 +51,9 @@ from kubewright.tools.serve.https import browser_rules, https
 from kubewright.tools.serve.names import said, settle
 from kubewright.tools.serve.remote import duration
 
-# The writing thread must not wait 5 ms (Python's default) for the interpreter after each commit.
-SWITCH_SECONDS = 0.0001
+SWITCH_SECONDS = 0.0005
+"""The writing thread must not wait 5 ms (Python's default) for the interpreter after each commit; and the loop, which
+takes it back from a thread inside a long call each time, must not have to give it away ten times a turn."""
 _UNUSABLE = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
 """Why an address cannot be bound."""
 
