@@ -17,8 +17,10 @@ import pytest
 
 from apimachinery.client.channels import STDOUT
 from apimachinery.client.errors import ApiError, BadRequest
+from apimachinery.http.messages import Request, Response
 from apimachinery.server.node.behaviour import Command, NodeBehaviour, Plan, PodRule, Ran, parse_duration
 from apimachinery.server.node.stages import Stage, stage_at
+from apimachinery.server.node.streams import NodeStreams
 from kubernetes_api.async_client import AsyncClient
 from kubernetes_api.client import Client
 from kubewright.testing import ApiServer
@@ -241,7 +243,26 @@ def test_logs(client: Client, server: ApiServer, pod: Callable[..., Any]) -> Non
         pods.read_log("talks", container="x")
 
 
-def test_commands(client: Client, server: ApiServer, pod: Callable[..., Any]) -> None:
+@pytest.fixture(params=["websocket", "SPDY"])
+def over(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """What the node speaks: of SPDY alone, as before websockets, with a server's answer of those days."""
+    upgrades = []
+    answer = NodeStreams.answer
+
+    async def old(self: NodeStreams, asked: Request, route: Any, pod: Any) -> Any:
+        upgrade = asked.headers.get("upgrade", "").lower()
+        if request.param == "SPDY" and upgrade == "websocket":
+            text = b"unable to upgrade: missing upgrade headers in request: unknown\n"
+            return Response(400, text, "text/plain; charset=utf-8")
+        upgrades.append(upgrade)
+        return await answer(self, asked, route, pod)
+
+    monkeypatch.setattr(NodeStreams, "answer", old)
+    yield request.param
+    assert {"websocket": "websocket", "SPDY": "spdy/3.1"}[request.param] in upgrades
+
+
+def test_commands(client: Client, server: ApiServer, pod: Callable[..., Any], over: str) -> None:
     pod("runs")
     until(lambda: is_ready(get(server, "runs")))
     pods = client.core_v1.pods
@@ -266,7 +287,7 @@ def test_commands(client: Client, server: ApiServer, pod: Callable[..., Any]) ->
         pods.exec("nobody", ["greet"])
 
 
-def test_ports(client: Client, server: ApiServer, pod: Callable[..., Any]) -> None:
+def test_ports(client: Client, server: ApiServer, pod: Callable[..., Any], over: str) -> None:
     pod("listens")
     until(lambda: is_ready(get(server, "listens")))
     with client.core_v1.pods.port_forward("listens", 8080) as connection:
@@ -279,7 +300,7 @@ def test_ports(client: Client, server: ApiServer, pod: Callable[..., Any]) -> No
 
 
 def test_files_are_copied_both_ways(
-    client: Client, server: ApiServer, pod: Callable[..., Any], tmp_path: Path
+    client: Client, server: ApiServer, pod: Callable[..., Any], tmp_path: Path, over: str
 ) -> None:
     pod("keeps")
     until(lambda: is_ready(get(server, "keeps")))
@@ -296,7 +317,7 @@ def test_files_are_copied_both_ways(
         pods.copy_from("keeps", "/nowhere", tmp_path / "x")
 
 
-def test_the_same_in_tasks(server: ApiServer, pod: Callable[..., Any], tmp_path: Path) -> None:
+def test_the_same_in_tasks(server: ApiServer, pod: Callable[..., Any], tmp_path: Path, over: str) -> None:
     pod("runs")
     until(lambda: is_ready(get(server, "runs")))
 

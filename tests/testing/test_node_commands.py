@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import struct
@@ -15,7 +16,7 @@ import pytest
 
 from apimachinery.server.node.commands import Command, CommandInput
 from apimachinery.server.node.shell import ContainerShell
-from apimachinery.server.node.spdy import DICTIONARY, Came, OpenedStream, SpdyFault, SpdyServer
+from apimachinery.wire.spdy import DICTIONARY, Came, OpenedStream, SpdyConnection, SpdyFault
 from kubernetes_api.client import Client
 from kubewright.testing import ApiServer
 
@@ -93,7 +94,7 @@ def test_spdy_frames_arrive_in_any_pieces() -> None:
     sent += struct.pack(">II", 3, 4) + b"ping" + struct.pack(">II", 3, 1 << 24)
     sent += struct.pack(">III", 0x80030006, 4, 7)
     for size in (1, 5, len(sent)):
-        server, events = SpdyServer(), []
+        server, events = SpdyConnection(), []
         for low in range(0, len(sent), size):
             events += list(server.receive(sent[low : low + size]))
         opened = [event for event in events if isinstance(event, OpenedStream)]
@@ -115,7 +116,7 @@ NO_SPDY = (
 @pytest.mark.parametrize("sent", NO_SPDY)
 def test_what_is_no_spdy(sent: bytes) -> None:
     with pytest.raises(SpdyFault):
-        list(SpdyServer().receive(sent))
+        list(SpdyConnection().receive(sent))
 
 
 @pytest.fixture(scope="module")
@@ -156,10 +157,36 @@ def test_what_is_attached_to_ends_with_what_it_is_sent(server: ApiServer) -> Non
 kubectl = shutil.which("kubectl")
 
 
-def run(server: ApiServer, *words: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+PROTOCOLS = {
+    "websocket": os.environ,
+    "SPDY": {
+        **os.environ,
+        "KUBECTL_REMOTE_COMMAND_WEBSOCKETS": "false",
+        "KUBECTL_PORT_FORWARD_WEBSOCKETS": "false",
+    },
+}
+
+
+def run(
+    server: ApiServer, *words: str, given: bytes = b"", over: str = "websocket"
+) -> subprocess.CompletedProcess[bytes]:
     assert kubectl is not None
     command = [kubectl, f"--kubeconfig={server.kubeconfig}", *words]
-    return subprocess.run(command, input=given, capture_output=True, timeout=60, check=False)
+    return subprocess.run(
+        command, input=given, capture_output=True, timeout=60, check=False, env=PROTOCOLS[over]
+    )
+
+
+@pytest.mark.skipif(kubectl is None, reason="kubectl is not here")
+def test_kubectl_execs_over_spdy(server: ApiServer) -> None:
+    for given in (b"hello", b"long" * 100_000):
+        script = "cat; ls /none; exit 3"
+        done = run(server, "exec", "-i", "p", "--", "sh", "-c", script, given=given, over="SPDY")
+        assert (done.stdout == given, done.returncode) == (True, 3), done.stderr
+        assert b"/none" in done.stderr
+    done = run(server, "exec", "p", "-c", "none", "--", "ls", over="SPDY")
+    assert b"container none is not valid for pod p" in done.stderr
+    assert done.returncode == 1
 
 
 @pytest.mark.skipif(kubectl is None, reason="kubectl is not here")
@@ -186,10 +213,13 @@ def test_kubectl_runs_and_execs(server: ApiServer) -> None:
 
 
 @pytest.mark.skipif(kubectl is None, reason="kubectl is not here")
-def test_kubectl_forwards_ports(server: ApiServer) -> None:
+@pytest.mark.parametrize("over", PROTOCOLS)
+def test_kubectl_forwards_ports(server: ApiServer, over: str) -> None:
     assert kubectl is not None
     command = [kubectl, f"--kubeconfig={server.kubeconfig}", "port-forward", "p", ":8080"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=PROTOCOLS[over]
+    ) as process:
         watchdog = threading.Timer(60, process.kill)
         watchdog.start()
         try:

@@ -1,4 +1,4 @@
-"""Commands, attachments and ports of pods, over websockets, awaited.
+"""Commands, attachments and ports of pods, over websockets or SPDY, awaited.
 
 ``processes``, its plain twin, is made of this file by ``build/plain.py``.
 """
@@ -31,26 +31,48 @@ from apimachinery.client.channels import (
     exit_code_of,
 )
 from apimachinery.client.errors import ApiError
+from apimachinery.client.spdy import (
+    SpdyPlan,
+    SpdySocket,
+    chosen,
+    may_lack_websockets,
+    plan_of_command,
+    plan_of_port,
+)
 from apimachinery.client.transport import AsyncWire, TransportError
 
 
 class AsyncChannels:
-    """A websocket of channels to a pod."""
+    """Channels to a pod, over a websocket, or SPDY where the server has none."""
 
-    def __init__(self, wire: AsyncWire, socket: ChannelSocket) -> None:
+    def __init__(self, wire: AsyncWire, socket: ChannelSocket | SpdySocket) -> None:
         self._wire = wire
         self._socket = socket
 
     @classmethod
-    async def open(cls, client: AsyncClient, target: str, protocols: Sequence[str]) -> Self:
-        """Opens one. Raises ``ApiError`` where the server refuses, ``TransportError``."""
-        wire = await client._dial()
-        made = cls(wire, ChannelSocket(protocols))
+    async def open(cls, client: AsyncClient, target: str, protocols: Sequence[str], plan: SpdyPlan) -> Self:
+        """Opens them. Raises ``ApiError`` where the server refuses, ``TransportError``."""
         try:
-            made._socket.begin(wire.host, wire.prefix + target, wire.headers)
-            while not made._socket.open:
+            return await cls._over(ChannelSocket(protocols), client, target)
+        except ApiError as error:
+            if not may_lack_websockets(error):
+                raise
+            refusal = error
+        try:
+            return await cls._over(SpdySocket(plan), client, target)
+        except ApiError as error:
+            raise chosen(refusal, error) from None
+
+    @classmethod
+    async def _over(cls, socket: ChannelSocket | SpdySocket, client: AsyncClient, target: str) -> Self:
+        wire = await client._dial()
+        made = cls(wire, socket)
+        try:
+            socket.begin(wire.host, wire.prefix + target, wire.headers)
+            while not socket.open:
                 await made._flush()
-                made._socket.receive_data(await wire.read())
+                socket.receive_data(await wire.read())
+            await made._flush()
         except BaseException:
             await wire.close()
             raise
@@ -62,7 +84,7 @@ class AsyncChannels:
         await self._flush()
 
     async def end(self, channel: int) -> None:
-        """Says that nothing more comes on a channel, where the protocol can (v5)."""
+        """Says that nothing more comes on a channel, where the protocol can."""
         self._socket.end_channel(channel)
         await self._flush()
 
@@ -111,7 +133,7 @@ class AsyncProcess:
         await self._channels.send(STDIN, data)
 
     async def end_stdin(self) -> None:
-        """Ends its stdin (v5 servers; older ones cannot)."""
+        """Ends its stdin (over SPDY, and websockets of v5)."""
         await self._channels.end(STDIN)
 
     async def resize(self, width: int, height: int) -> None:
@@ -190,8 +212,9 @@ async def async_start(
 ) -> AsyncProcess:
     """Runs ``argv`` in a container, or attaches to it where that is None."""
     flags = query(container=container, stdin=stdin, stdout=True, stderr=not tty, tty=tty, command=argv)
+    plan = plan_of_command(stdin=stdin, tty=tty)
     path = target.path(name, "attach" if argv is None else "exec") + flags
-    return AsyncProcess(await AsyncChannels.open(client, path, REMOTE_COMMAND))
+    return AsyncProcess(await AsyncChannels.open(client, path, REMOTE_COMMAND, plan))
 
 
 async def async_execute(
@@ -211,7 +234,7 @@ async def async_execute(
 async def async_forward(client: AsyncClient, target: Target, name: str, port: int) -> AsyncForwarded:
     """Connects to a port of a pod."""
     path = target.path(name, "portforward") + query(ports=port)
-    return AsyncForwarded(await AsyncChannels.open(client, path, PORT_FORWARD))
+    return AsyncForwarded(await AsyncChannels.open(client, path, PORT_FORWARD, plan_of_port(port)))
 
 
 async def async_copy_to(

@@ -1,5 +1,5 @@
 # Made from async_processes.py by build/plain.py: edit that one.
-"""Commands, attachments and ports of pods, over websockets, for threads."""
+"""Commands, attachments and ports of pods, over websockets or SPDY, awaited."""
 
 from __future__ import annotations
 
@@ -29,26 +29,48 @@ from apimachinery.client.channels import (
 )
 from apimachinery.client.connection import Client
 from apimachinery.client.errors import ApiError
+from apimachinery.client.spdy import (
+    SpdyPlan,
+    SpdySocket,
+    chosen,
+    may_lack_websockets,
+    plan_of_command,
+    plan_of_port,
+)
 from apimachinery.client.transport import TransportError, Wire
 
 
 class Channels:
-    """A websocket of channels to a pod."""
+    """Channels to a pod, over a websocket, or SPDY where the server has none."""
 
-    def __init__(self, wire: Wire, socket: ChannelSocket) -> None:
+    def __init__(self, wire: Wire, socket: ChannelSocket | SpdySocket) -> None:
         self._wire = wire
         self._socket = socket
 
     @classmethod
-    def open(cls, client: Client, target: str, protocols: Sequence[str]) -> Self:
-        """Opens one. Raises ``ApiError`` where the server refuses, ``TransportError``."""
-        wire = client._dial()
-        made = cls(wire, ChannelSocket(protocols))
+    def open(cls, client: Client, target: str, protocols: Sequence[str], plan: SpdyPlan) -> Self:
+        """Opens them. Raises ``ApiError`` where the server refuses, ``TransportError``."""
         try:
-            made._socket.begin(wire.host, wire.prefix + target, wire.headers)
-            while not made._socket.open:
+            return cls._over(ChannelSocket(protocols), client, target)
+        except ApiError as error:
+            if not may_lack_websockets(error):
+                raise
+            refusal = error
+        try:
+            return cls._over(SpdySocket(plan), client, target)
+        except ApiError as error:
+            raise chosen(refusal, error) from None
+
+    @classmethod
+    def _over(cls, socket: ChannelSocket | SpdySocket, client: Client, target: str) -> Self:
+        wire = client._dial()
+        made = cls(wire, socket)
+        try:
+            socket.begin(wire.host, wire.prefix + target, wire.headers)
+            while not socket.open:
                 made._flush()
-                made._socket.receive_data(wire.read())
+                socket.receive_data(wire.read())
+            made._flush()
         except BaseException:
             wire.close()
             raise
@@ -60,7 +82,7 @@ class Channels:
         self._flush()
 
     def end(self, channel: int) -> None:
-        """Says that nothing more comes on a channel, where the protocol can (v5)."""
+        """Says that nothing more comes on a channel, where the protocol can."""
         self._socket.end_channel(channel)
         self._flush()
 
@@ -109,7 +131,7 @@ class Process:
         self._channels.send(STDIN, data)
 
     def end_stdin(self) -> None:
-        """Ends its stdin (v5 servers; older ones cannot)."""
+        """Ends its stdin (over SPDY, and websockets of v5)."""
         self._channels.end(STDIN)
 
     def resize(self, width: int, height: int) -> None:
@@ -188,8 +210,9 @@ def start(
 ) -> Process:
     """Runs ``argv`` in a container, or attaches to it where that is None."""
     flags = query(container=container, stdin=stdin, stdout=True, stderr=not tty, tty=tty, command=argv)
+    plan = plan_of_command(stdin=stdin, tty=tty)
     path = target.path(name, "attach" if argv is None else "exec") + flags
-    return Process(Channels.open(client, path, REMOTE_COMMAND))
+    return Process(Channels.open(client, path, REMOTE_COMMAND, plan))
 
 
 def execute(
@@ -209,7 +232,7 @@ def execute(
 def forward(client: Client, target: Target, name: str, port: int) -> Forwarded:
     """Connects to a port of a pod."""
     path = target.path(name, "portforward") + query(ports=port)
-    return Forwarded(Channels.open(client, path, PORT_FORWARD))
+    return Forwarded(Channels.open(client, path, PORT_FORWARD, plan_of_port(port)))
 
 
 def copy_to(client: Client, target: Target, name: str, local: Path, remote: str, container: str) -> None:

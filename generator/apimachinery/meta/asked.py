@@ -34,7 +34,8 @@ METHOD_VERBS = {
 }
 """The verb of a method on an object; on a collection ``get`` is a list or a watch, ``delete`` a deletecollection."""
 NAMESPACE_SUBRESOURCES = frozenset({"finalize", "status"})
-FORWARDED = frozenset({"attach", "exec", "log", "portforward", "proxy"})
+STREAMED = frozenset({"attach", "exec", "portforward"})
+FORWARDED = STREAMED | {"log", "proxy"}
 """Subresources of the core group whose requests a cluster hands on to a node or a pod."""
 _PARTS = 9
 """What is told apart: apis, GROUP, VERSION, watch, namespaces, NS, RESOURCE, NAME, SUBRESOURCE; then the rest."""

@@ -183,7 +183,7 @@ class Handlers:
         """Whether an offer of another protocol than websockets may be accepted."""
         if self._aggregator is not None and self._aggregator.takes_upgrade(request):
             return True
-        return self._virtual.proxy is not None and route_of(request).subresource == "proxy"
+        return self._virtual.takes_upgrade(request, route_of(request).subresource)
 
     async def _describe(self, request: Request, route: Route) -> Answer:
         """Discovery."""

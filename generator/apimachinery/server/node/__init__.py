@@ -8,6 +8,6 @@
 - ``stages``     a pod's status at a stage; no I/O
 - ``kubelet``    the loop that moves pods through their stages (``--controllers node``)
 - ``commands``   what commands are given and what they did; ``shell`` answers them where a test does not
-- ``channels``, ``port_forwards``, ``spdy``   the protocols of exec, attach and port-forward
+- ``channels``, ``spdy_channels``, ``port_forwards``   the protocols of exec, attach and port-forward
 - ``streams``    log, exec, attach and port-forward as a kubelet answers them
 """

@@ -1,4 +1,4 @@
-"""Port-forwards of the simulated node: over a websocket's channels, or SPDY in a websocket (kubectl from 1.31 on)."""
+"""Port-forwards of the simulated node: over a websocket's channels; over SPDY, alone or in a websocket."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import asyncio
 from apimachinery.kinds.hooks import Json
 from apimachinery.server.node.behaviour import NodeBehaviour
 from apimachinery.server.node.channels import StreamChannels
-from apimachinery.server.node.spdy import Came, OpenedStream, SpdyFault, SpdyServer
+from apimachinery.server.node.spdy_channels import RawChannels
+from apimachinery.wire.spdy import Came, OpenedStream, SpdyConnection, SpdyFault
 
 TUNNELLED = "SPDY/3.1+portforward.k8s.io"
 
@@ -26,9 +27,11 @@ async def forward_channels(
             await channels.send(channel, answer)
 
 
-async def forward_tunnelled(behaviour: NodeBehaviour, channels: StreamChannels, pod: Json) -> None:
+async def forward_tunnelled(
+    behaviour: NodeBehaviour, channels: StreamChannels | RawChannels, pod: Json
+) -> None:
     """Each connection is two SPDY streams with a port in their headers: one of errors, one of data."""
-    spdy, ports = SpdyServer(), dict[int, int]()
+    spdy, ports = SpdyConnection(), dict[int, int]()
     while not spdy.over and (data := await channels.receive_bytes()) is not None:
         try:
             for event in spdy.receive(data):
@@ -40,7 +43,11 @@ async def forward_tunnelled(behaviour: NodeBehaviour, channels: StreamChannels, 
 
 
 async def _answer(
-    behaviour: NodeBehaviour, spdy: SpdyServer, ports: dict[int, int], pod: Json, event: OpenedStream | Came
+    behaviour: NodeBehaviour,
+    spdy: SpdyConnection,
+    ports: dict[int, int],
+    pod: Json,
+    event: OpenedStream | Came,
 ) -> None:
     if isinstance(event, OpenedStream):
         spdy.accept(event.stream)

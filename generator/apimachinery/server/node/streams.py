@@ -1,6 +1,6 @@
 """Logs, exec, attach and port-forward of the simulated node, as a kubelet answers them.
 
-``channels`` has the websocket, ``port_forwards`` what comes through it for ports.
+``channels`` has the websocket, ``spdy_channels`` what older clients speak, ``port_forwards`` what comes for ports.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from typing import TypeVar
 
 from apimachinery.http.messages import Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.kinds.hooks import Json
-from apimachinery.meta.asked import Route
+from apimachinery.meta.asked import STREAMED, Route
 from apimachinery.meta.errors import ApiError, bad_request
 from apimachinery.server.node.behaviour import NodeBehaviour
 from apimachinery.server.node.channels import ERROR, PROTOCOLS, STDERR, STDIN, STDOUT, StreamChannels
 from apimachinery.server.node.commands import Command, CommandInput
 from apimachinery.server.node.port_forwards import TUNNELLED, forward_channels, forward_tunnelled
+from apimachinery.server.node.spdy_channels import PORT_FORWARD, RawChannels, SpdyChannels
 from apimachinery.wire.json import encode
 
 ResultT = TypeVar("ResultT")
@@ -37,14 +38,16 @@ class NodeStreams:
         """Answers one of them. Raises ApiError 400 and 501."""
         if route.subresource == "log":
             return await self._log(request, pod)
-        if route.subresource not in ("exec", "attach", "portforward"):
+        if route.subresource not in STREAMED:
             raise ApiError(
                 501, "NotImplemented", f"the simulated node does not answer pods/{route.subresource}"
             )
-        if request.headers.get("upgrade", "").lower() != "websocket":
-            raise bad_request(
-                "Upgrade request required: the simulated node speaks websockets (v5.channel.k8s.io)"
-            )
+        upgrade = request.headers.get("upgrade", "").lower()
+        if upgrade not in ("websocket", "spdy/3.1"):
+            raise bad_request("Upgrade request required: websocket (v5.channel.k8s.io) or SPDY/3.1")
+        spdy = upgrade != "websocket"
+        if route.subresource == "portforward" and spdy:
+            return UpgradeResponse(lambda tunnel: self._forward_raw(RawChannels(tunnel, request), pod))
         if route.subresource == "portforward":
             offered = request.headers.get("sec-websocket-protocol", "")
             if not _ports(request) and TUNNELLED not in offered:
@@ -56,8 +59,9 @@ class NodeStreams:
         argv = tuple(request.query.get("command", [])) if route.subresource == "exec" else ()
         if route.subresource == "exec" and not argv:
             raise bad_request("you must specify at least 1 command for the container")
+        kind = SpdyChannels if spdy else StreamChannels
         return UpgradeResponse(
-            lambda tunnel: self._execute(StreamChannels(tunnel, request), request, pod, container, argv)
+            lambda tunnel: self._execute(kind(tunnel, request), request, pod, container, argv)
         )
 
     async def _log(self, request: Request, pod: Json) -> Response | StreamResponse:
@@ -80,7 +84,12 @@ class NodeStreams:
         return StreamResponse(200, _pieces(body), "text/plain")
 
     async def _execute(
-        self, channels: StreamChannels, request: Request, pod: Json, container: str, argv: tuple[str, ...]
+        self,
+        channels: StreamChannels | SpdyChannels,
+        request: Request,
+        pod: Json,
+        container: str,
+        argv: tuple[str, ...],
     ) -> None:
         if not await channels.accept():
             return
@@ -99,7 +108,7 @@ class NodeStreams:
                 await asyncio.gather(pump, return_exceptions=True)
         await channels.close()
 
-    async def _run(self, channels: StreamChannels, command: Command) -> None:
+    async def _run(self, channels: StreamChannels | SpdyChannels, command: Command) -> None:
         """Runs a command and sends what it says, piece by piece where it comes so."""
         run = self._behaviour.execute
         if not command.argv:
@@ -115,6 +124,10 @@ class NodeStreams:
                 await channels.send(STDOUT, piece)
         await channels.send(STDERR, ran.stderr)
         await channels.send(ERROR, encode(_status(ran.exit_code)))
+
+    async def _forward_raw(self, channels: RawChannels, pod: Json) -> None:
+        if channels.accept(PORT_FORWARD):
+            await forward_tunnelled(self._behaviour, channels, pod)
 
     async def _forward(self, channels: StreamChannels, request: Request, pod: Json) -> None:
         if not await channels.accept((*PROTOCOLS, TUNNELLED)):

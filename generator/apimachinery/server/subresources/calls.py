@@ -24,7 +24,7 @@ from apimachinery.http.steps import HEAVY, Wait
 from apimachinery.http.workers import MANY_RECORDS
 from apimachinery.kinds.gates import enabled
 from apimachinery.kinds.hooks import Json
-from apimachinery.meta.asked import Route
+from apimachinery.meta.asked import STREAMED, Route
 from apimachinery.meta.errors import (
     ApiError,
     bad_request,
@@ -89,8 +89,14 @@ class VirtualResources:
         self._is_kind = is_kind
         self._node = node
         self._pods = pods
-        self.proxy = proxy
+        self._proxy = proxy
         self._proxy_to_services = proxy_to_services
+
+    def takes_upgrade(self, request: Request, subresource: str) -> bool:
+        """Whether an offer of another protocol than websockets may be accepted."""
+        if subresource in STREAMED:
+            return self._node is not None and request.headers.get("upgrade", "").lower() == "spdy/3.1"
+        return self._proxy is not None and subresource == "proxy"
 
     def answer(self, request: Request, route: Route, served: Served) -> Steps[Response]:
         """Answers a call. Raises ApiError 405 for one that is not served."""
@@ -148,7 +154,7 @@ class VirtualResources:
         record = self._writer.current(target)
         if record is None:
             raise not_found(resource, served.group, name)
-        proxy = self._proxy_to_services if resource == "services" else self.proxy
+        proxy = self._proxy_to_services if resource == "services" else self._proxy
         if route.subresource == "proxy" and proxy is not None:
             return await proxy.answer(request, route, served, meant, decode(record.value))
         pod = decode(record.value) if resource == "pods" else {}

@@ -1,4 +1,4 @@
-"""SPDY/3.1 frames, as kubectl sends them for port-forwards, without any I/O: bytes in, events out, and back.
+"""SPDY/3.1 frames, of commands and port-forwards before websockets, without any I/O: bytes in, events out, and back.
 
 A frame has eight bytes of head: a stream and its length (data), or 0x8003, a type, flags and a length (control).
 Headers are zlib-compressed with a dictionary of the protocol, in one stream of compression for each direction.
@@ -15,6 +15,7 @@ from typing import Final
 SYN_STREAM, SYN_REPLY, RST_STREAM, SETTINGS, PING, GOAWAY, HEADERS, WINDOW_UPDATE = 1, 2, 3, 4, 6, 7, 8, 9
 FIN: Final = 0x01
 LARGEST_FRAME: Final = 1 << 20
+PIECE: Final = 1 << 15
 LARGEST_HEADERS: Final = 1 << 16
 _WORDS: Final = (
     "options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age allow "
@@ -48,7 +49,7 @@ class SpdyFault(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class OpenedStream:
-    """A stream that the client opened; ``ended`` where it sends nothing on it."""
+    """A stream that the other side opened; ``ended`` where it sends nothing on it."""
 
     stream: int
     headers: Mapping[str, str]
@@ -65,11 +66,13 @@ class Came:
 
 
 @dataclass(slots=True)
-class SpdyServer:
-    """One connection, the server's side; what must be sent is in ``outgoing``."""
+class SpdyConnection:
+    """One side of a connection; what must be sent is in ``outgoing``. Clients ``open`` streams, servers ``accept``
+    them."""
 
     outgoing: bytearray = field(default_factory=bytearray)
     over: bool = False
+    _opened: int = 0
     _held: bytearray = field(default_factory=bytearray)
     _unpack: zlib._Decompress = field(default_factory=lambda: zlib.decompressobj(zdict=DICTIONARY))
     _pack: zlib._Compress = field(default_factory=lambda: zlib.compressobj(zdict=DICTIONARY))
@@ -101,6 +104,10 @@ class SpdyServer:
                     raise SpdyFault("a SYN_STREAM that is too short")
                 stream = struct.unpack_from(">I", body)[0] & 0x7FFFFFFF
                 yield OpenedStream(stream, self._headers(body[10:]), ended)
+            case _ if kind in (SYN_REPLY, HEADERS):
+                self._headers(
+                    body[4:]
+                )  # read for what comes after it: all headers are compressed as one text
             case _ if kind == PING:
                 self.outgoing += _frame(PING, body)
             case _ if kind == GOAWAY:
@@ -121,14 +128,29 @@ class SpdyServer:
             raise SpdyFault(f"headers that cannot be read: {fault}") from None
         return dict(zip(words[::2], words[1::2], strict=True))
 
+    def open(self, headers: Mapping[str, str]) -> int:
+        """Opens a stream, the client's side; gives its number."""
+        stream, self._opened = 2 * self._opened + 1, self._opened + 1
+        self.outgoing += _frame(SYN_STREAM, struct.pack(">IIH", stream, 0, 0) + self._packed(headers))
+        return stream
+
     def accept(self, stream: int) -> None:
         """Answers a stream that was opened."""
-        packed = self._pack.compress(struct.pack(">I", 0)) + self._pack.flush(zlib.Z_SYNC_FLUSH)
-        self.outgoing += _frame(SYN_REPLY, struct.pack(">I", stream) + packed)
+        self.outgoing += _frame(SYN_REPLY, struct.pack(">I", stream) + self._packed({}))
 
     def send(self, stream: int, data: bytes, *, ended: bool = False) -> None:
-        """Writes bytes to a stream."""
-        self.outgoing += struct.pack(">II", stream, (FIN if ended else 0) << 24 | len(data)) + data
+        """Writes bytes to a stream; ``ended`` where no more come."""
+        for low in range(0, len(data), PIECE):
+            piece = data[low : low + PIECE]
+            self.outgoing += struct.pack(">II", stream, len(piece)) + piece
+        if ended:
+            self.outgoing += struct.pack(">II", stream, FIN << 24)
+
+    def _packed(self, headers: Mapping[str, str]) -> bytes:
+        plain = struct.pack(">I", len(headers))
+        for word in (word for pair in headers.items() for word in pair):
+            plain += struct.pack(">I", len(word)) + word.encode("latin-1")
+        return self._pack.compress(plain) + self._pack.flush(zlib.Z_SYNC_FLUSH)
 
     def take_outgoing(self) -> bytes:
         """What is to be sent now."""
