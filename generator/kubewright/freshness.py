@@ -14,6 +14,7 @@ from kubewright.config import Config, KubernetesSource, Package, specs_folder
 
 def fingerprint(package: Package) -> str:
     """A hash of everything that a package is made from: its sources, its configuration, the compiler itself."""
+    from kubewright.source.bundle import other_files
     from kubewright.source.kubernetes_validate import NEWEST, definitions_file
     from kubewright.source.rules import rule_files
 
@@ -27,7 +28,7 @@ def fingerprint(package: Package) -> str:
             path = definitions_file(source.release, with_prose=package.is_documented)
             roots += [path] if path else []
         else:
-            roots.append(source.path)
+            roots += [source.path, *other_files(source.path)]
     library = definitions_file(NEWEST)
     roots += [library] if library else []
     for root in roots:

@@ -21,6 +21,7 @@ from kubewright.ir.api import Api
 from kubewright.ir.known_types import KnownTypes
 from kubewright.ir.shape_names import NamesError
 from kubewright.ir.shapes import fold
+from kubewright.location import Location
 from kubewright.upstream import fix, judge
 
 if TYPE_CHECKING:
@@ -158,6 +159,13 @@ def build(package: Package, folder: Path, progress: Progress = lambda text: None
         only=package.only,
         settings=dict(package.settings),
     )
+    if package.lenient and not (api.definitions or api.resources or api.interface):
+        place = (
+            Location(str(package.sources[0].path))
+            if isinstance(package.sources[0], PathSource)
+            else NO_CONFIG
+        )
+        diagnostics.error("K003", "nothing could be read", place, "each warning says what was left out")
     language.check(api, options, built.diagnostics)
     built.definitions = len(api.definitions)
     if built.diagnostics.has_errors:

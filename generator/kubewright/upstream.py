@@ -44,9 +44,10 @@ def judge(documents: list[Document], diagnostics: Diagnostics, jobs: int) -> Non
             reported.setdefault(item.location.file, []).append(item.location.pointer)
     for document, faults in zip(documents, verdicts, strict=True):
         for fault in faults:
-            if not any(_overlap(fault.pointer, place) for place in reported.get(document.file, ())):
+            place = document.at(fault.pointer)
+            if not any(_overlap(place.pointer, known) for known in reported.get(place.file, ())):
                 said = f"not valid OpenAPI: {fault.message}"
-                diagnostics.error("K603", said, document.at(fault.pointer), "`generate --lenient` reads on")
+                diagnostics.error("K603", said, place, "`generate --lenient` reads on")
 
 
 def _overlap(left: str, right: str) -> bool:

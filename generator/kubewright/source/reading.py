@@ -22,6 +22,7 @@ from kubewright.ir.packages import APIMACHINERY
 from kubewright.ir.types import Json
 from kubewright.location import Document, Location
 from kubewright.source import crd, kubernetes_validate, text
+from kubewright.source.bundle import bundle, has_other_files
 from kubewright.source.catalog import read_catalog
 from kubewright.source.openapi_v2 import OpenApiV2
 from kubewright.source.openapi_v3 import OpenApiV3
@@ -303,7 +304,8 @@ def _sort_in_openapi(document: Document, found: Input, diagnostics: Diagnostics)
     value = document.value
     version = str(value.get("swagger") or value.get("openapi"))
     if ("swagger" in value and version == "2.0") or ("openapi" in value and version.startswith("3.")):
-        found.openapi.append(document)
+        several = str(document.file) != "<stdin>" and has_other_files(value)
+        found.openapi.append(bundle(document, diagnostics) if several else document)
     else:
         key = "swagger" if "swagger" in value else "openapi"
         diagnostics.error(
