@@ -263,6 +263,8 @@ def test_findings_name_file_line_and_hint(faulty: Path) -> None:
         in out
     )
     assert err == "1 warning\n"
+    assert run("crd.yaml", "--select", "L310, L112") == (code, out, err)
+    assert run("crd.yaml", "--select", "L310,L999")[0] == 2
 
 
 def test_a_baseline_only_shrinks(faulty: Path) -> None:

@@ -95,11 +95,13 @@ class Lines:
     def __init__(self, headers: Mapping[str, str], limit: int) -> None:
         self._unpacker = Unpacker(headers)
         self._limit = limit
+        self._keeps_empty = headers.get("content-type", "").startswith("text/event-stream")
         self._parts: list[bytes] = []
         self._size = 0
 
     def take(self, block: bytes) -> Iterator[bytes]:
-        """The lines that end in a block, without those that are empty. Raises ``AnswerTooLarge``."""
+        """The lines that end in a block; those that are empty only of events, which they end. Raises
+        ``AnswerTooLarge``."""
         for piece in self._unpacker.pieces(block):
             lines = piece.split(b"\n")
             last = lines.pop()
@@ -107,7 +109,7 @@ class Lines:
                 if self._parts:
                     self._parts.append(line)
                     line = self._joined()
-                if line:
+                if line or self._keeps_empty:
                     yield line
             if last:
                 self._parts.append(last)

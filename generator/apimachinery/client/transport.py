@@ -516,6 +516,7 @@ class _SyncStream:
             return
         self._closing = True
         if self._ended and not self._answer.will_close:
+            self._answer.close()  # http.client leaves one with a length open at its end
             self._put_back(self._connection)  # a watch that ended by itself leaves a good connection
             return
         sock = self._connection.wire

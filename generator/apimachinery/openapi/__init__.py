@@ -1,8 +1,11 @@
 """Typed clients of ordinary HTTP APIs: what their generated operations are made of.
 
-``Client`` and ``AsyncClient`` send operations, ``HttpError`` is what they raise for answers that are no success.
+``Client`` and ``AsyncClient`` send operations, ``HttpError`` is what they raise for answers that are no success;
+``RetryPolicy`` says which failed calls are sent again, ``ServerSentEvent`` is a part of an answer that goes on.
 """
 
+from apimachinery.client.retry import RetryPolicy
 from apimachinery.openapi.errors import HttpError, UnreadableAnswerError
+from apimachinery.openapi.streams import ServerSentEvent
 
-__all__ = ["HttpError", "UnreadableAnswerError"]
+__all__ = ["HttpError", "RetryPolicy", "ServerSentEvent", "UnreadableAnswerError"]

@@ -1,20 +1,32 @@
 """Clients of ordinary HTTP APIs: they send operations, in threads or in asyncio.
 
-Nothing is retried: whether a request may be sent twice, a document does not say. Certificates of the server are
-checked against those of the system, or ``certificate_authority``.
+Nothing is retried unless ``retries`` says so: whether a request may be sent twice, a document does not say.
+Certificates of the server are checked against those of the system, or ``certificate_authority``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar
 
 from apimachinery.client.config import Config
-from apimachinery.client.transport import AsyncTransport, Request, SyncTransport
-from apimachinery.openapi.answers import read_answer
+from apimachinery.client.retry import NO_RETRIES as NO_RETRIES
+from apimachinery.client.retry import RetryPolicy as RetryPolicy
+from apimachinery.client.transport import (
+    AsyncTransport,
+    Request,
+    SyncTransport,
+    TransportError,
+    TransportResponse,
+)
+from apimachinery.openapi.answers import read_answer, stream_reader
 from apimachinery.openapi.encoding import make_request
+from apimachinery.openapi.errors import HttpError
 from apimachinery.openapi.operation import LEFT_OUT, Credential, Operation, SecurityScheme
+from apimachinery.openapi.retrying import wait_before_next
 
 T = TypeVar("T")
 Transport = TypeVar("Transport", bound=SyncTransport | AsyncTransport)
@@ -35,12 +47,14 @@ class _Connection(Generic[Transport]):
         default_server: str = "",
         timeout: float | None = SECONDS,
         certificate_authority: bytes = b"",
+        retries: RetryPolicy = NO_RETRIES,
     ) -> None:
         """``server`` is a URL, with the path that all operations begin with. Only for ``default_server``, that of
-        the document, operations that are elsewhere go there. ``timeout`` is in seconds. Raises ``ConfigError`` for
-        a server that is none."""
+        the document, operations that are elsewhere go there. ``timeout`` is in seconds. ``retries`` says how often
+        and for how long failed calls are sent again. Raises ``ConfigError`` for a server that is none."""
         self.server = server
         self.timeout = timeout
+        self._retries = retries
         self._schemes = schemes
         self._credentials = {name: given for name, given in credentials.items() if given is not None}
         self._elsewhere = server == default_server
@@ -58,10 +72,23 @@ class _Connection(Generic[Transport]):
         return transport
 
     def _request(
-        self, operation: Operation[T], arguments: tuple[Any, ...], body: Any, content_type: str
+        self,
+        operation: Operation[T],
+        arguments: tuple[Any, ...],
+        body: Any,
+        content_type: str,
+        *,
+        streams: bool = False,
     ) -> Request:
         return make_request(
-            operation, arguments, body, content_type, self._credentials, self._schemes, self.timeout
+            operation,
+            arguments,
+            body,
+            content_type,
+            self._credentials,
+            self._schemes,
+            self.timeout,
+            streams=streams,
         )
 
 
@@ -75,8 +102,34 @@ class Client(_Connection[SyncTransport]):
     ) -> T:
         """One call; ``arguments`` are in the order of the operation's parameters. Raises ``HttpError`` for an answer
         that is no success, ``TransportError`` where there is none."""
-        request = self._request(operation, arguments, body, content_type)
-        return read_answer(operation, self._transport(operation).send(request))
+        patience = self._retries.start()
+        while True:
+            request = self._request(operation, arguments, body, content_type)
+            try:
+                return read_answer(operation, self._transport(operation).send(request))
+            except (TransportError, HttpError) as error:
+                wait = wait_before_next(patience, operation.method, error)
+                if wait is None:
+                    raise
+                time.sleep(wait)
+
+    def stream(
+        self, operation: Operation[Any], *arguments: Any, body: Any = LEFT_OUT, content_type: str = ""
+    ) -> Iterator[Any]:
+        """The parts of an answer as they arrive: ``ServerSentEvent``s, or a value for each line of JSON. It ends with
+        the answer, or when the iterator is closed; ``timeout`` bounds each silence. Raises as ``call``."""
+        request = self._request(operation, arguments, body, content_type, streams=True)
+        stream = self._transport(operation).stream(request)
+        try:
+            if not 200 <= stream.code < 300:
+                read_answer(operation, TransportResponse(stream.code, stream.headers, stream.read()))
+            reader = stream_reader(operation, stream.code, stream.headers)
+            for line in stream:
+                part = reader.take(line)
+                if part is not None:
+                    yield part
+        finally:
+            stream.close()
 
     def close(self) -> None:
         """Closes the connections."""
@@ -104,8 +157,33 @@ class AsyncClient(_Connection[AsyncTransport]):
         self, operation: Operation[T], *arguments: Any, body: Any = LEFT_OUT, content_type: str = ""
     ) -> T:
         """As ``Client.call``."""
-        request = self._request(operation, arguments, body, content_type)
-        return read_answer(operation, await self._transport(operation).send(request))
+        patience = self._retries.start()
+        while True:
+            request = self._request(operation, arguments, body, content_type)
+            try:
+                return read_answer(operation, await self._transport(operation).send(request))
+            except (TransportError, HttpError) as error:
+                wait = wait_before_next(patience, operation.method, error)
+                if wait is None:
+                    raise
+                await asyncio.sleep(wait)
+
+    async def stream(
+        self, operation: Operation[Any], *arguments: Any, body: Any = LEFT_OUT, content_type: str = ""
+    ) -> AsyncIterator[Any]:
+        """As ``Client.stream``."""
+        request = self._request(operation, arguments, body, content_type, streams=True)
+        stream = await self._transport(operation).stream(request)
+        try:
+            if not 200 <= stream.code < 300:
+                read_answer(operation, TransportResponse(stream.code, stream.headers, await stream.read()))
+            reader = stream_reader(operation, stream.code, stream.headers)
+            async for line in stream:
+                part = reader.take(line)
+                if part is not None:
+                    yield part
+        finally:
+            await stream.close()
 
     async def close(self) -> None:
         """Closes the connections."""

@@ -16,6 +16,7 @@ import msgspec
 
 from apimachinery.client.transport import Request
 from apimachinery.openapi.operation import LEFT_OUT, Body, Credential, Operation, Parameter, SecurityScheme
+from apimachinery.openapi.streams import is_stream
 
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
@@ -30,10 +31,13 @@ def make_request(
     credentials: Mapping[str, Credential],
     schemes: Mapping[str, SecurityScheme],
     timeout: float | None,
+    *,
+    streams: bool = False,
 ) -> Request:
-    """The request of a call. ``arguments`` are in the order of the parameters, ``None`` where they are left out; the
-    first alternative of the operation's security for which all credentials are given is used. Raises ``ValueError``
-    for an argument that cannot stand where it belongs."""
+    """The request of a call; with ``streams`` of one whose answer goes on, if the operation has such answers.
+    ``arguments`` are in the order of the parameters, ``None`` where they are left out; the first alternative of the
+    operation's security for which all credentials are given is used. Raises ``ValueError`` for an argument that cannot
+    stand where it belongs."""
     path, query, headers, cookies = operation.path, list[str](), dict[str, str](), list[str]()
     for parameter, value in zip(operation.parameters, arguments, strict=True):
         if value is None:
@@ -56,7 +60,8 @@ def make_request(
     if cookies:
         headers["Cookie"] = "; ".join(cookies)
     accepted = dict.fromkeys(media for by_media in operation.answers.values() for media in by_media)
-    headers.setdefault("Accept", ", ".join(accepted) or "*/*")
+    wanted = [media for media in accepted if is_stream(media) is streams] or [*accepted]
+    headers.setdefault("Accept", ", ".join(wanted) or "*/*")
     content = None
     if body is not LEFT_OUT:
         content, headers["Content-Type"] = encode_body(operation.bodies, body, content_type)

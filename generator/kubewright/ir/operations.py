@@ -7,9 +7,17 @@ writes out at an operation are definitions of their own.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from kubewright.ir.types import Value
 from kubewright.location import Location
+
+EVENTS: Final = "text/event-stream"
+LINES: Final = frozenset(
+    {"application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines"}
+    | {"application/json-lines", "application/jsonlines", "application/json-seq", "application/x-json-stream"}
+)
+"""Media types of answers that go on: events, and lines that are JSON values each (``apimachinery.openapi.streams``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +43,11 @@ class Content:
     media_type: str
     value: Value | None = None
     styles: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def plain_type(self) -> str:
+        """The media type without its parameters, in small letters."""
+        return self.media_type.partition(";")[0].strip().lower()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,3 +109,14 @@ class Interface:
     operations: tuple[Operation, ...] = ()
     schemes: tuple[SecurityScheme, ...] = ()
     forms: frozenset[str] = frozenset()
+
+    def sent(self) -> tuple[Value, ...]:
+        """The types of all bodies that are sent."""
+        contents = (content for operation in self.operations for content in operation.bodies)
+        return tuple(content.value for content in contents if content.value is not None)
+
+    def received(self) -> tuple[Value, ...]:
+        """The types of all answers."""
+        answers = (answer for operation in self.operations for answer in operation.answers)
+        contents = (content for answer in answers for content in answer.contents)
+        return tuple(content.value for content in contents if content.value is not None)

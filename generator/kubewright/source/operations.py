@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kubewright.diagnostics import Diagnostics
-from kubewright.ir.operations import Answer, Content, Interface, Operation, Parameter, SecurityScheme
+from kubewright.ir.operations import LINES, Answer, Content, Interface, Operation, Parameter, SecurityScheme
 from kubewright.ir.types import (
     Definition,
     Json,
@@ -351,9 +351,10 @@ def _form_field(parameter: Json) -> Json:
 
 
 def _is_structured(media_type: str) -> bool:
-    """Whether bodies of a media type are values of a schema: JSON and forms."""
+    """Whether bodies of a media type are values of a schema: JSON, lines of it, and forms."""
     plain = media_type.partition(";")[0].strip().lower()
-    return plain in (_FORM, _MULTIPART, "application/json", "text/json", "*/*") or plain.endswith("+json")
+    known = (_FORM, _MULTIPART, "application/json", "text/json", "*/*", *LINES)
+    return plain in known or plain.endswith("+json")
 
 
 def _texts(given: Json) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from apimachinery.openapi import HttpError, UnreadableAnswerError
+from apimachinery.openapi import HttpError, RetryPolicy, UnreadableAnswerError
 from kubewright.cli import main
 from kubewright.emit.code import render
 
@@ -135,6 +135,26 @@ DOCUMENT = {
                 "responses": {"200": {"description": "", **content(ECHO)}},
             }
         },
+        "/talk": {
+            "post": {
+                "operationId": "talk",
+                **body(ref("NewPet")),
+                "responses": {
+                    "200": {
+                        "description": "",
+                        "content": {
+                            "application/json": {"schema": ref("Pet")},
+                            "text/event-stream": {},
+                            "application/x-ndjson": {"schema": ref("Pet")},
+                        },
+                    }
+                },
+            }
+        },
+        "/log": {
+            "get": {"responses": {"200": {"description": "", **content(ref("Pet"), "application/jsonl")}}}
+        },
+        "/accounts": {"post": operation("signUp", ref("Account"), tag="accounts", **body(ref("Account")))},
         "/notes": {
             "post": {
                 "requestBody": {"content": {"text/plain": {}, "application/json": {"schema": ref("NewPet")}}},
@@ -146,6 +166,16 @@ DOCUMENT = {
         "schemas": {
             "NewPet": PET,
             "Pet": {**PET, "required": ["name", "id"], "properties": {**PET["properties"], "id": COUNT}},
+            "Account": {
+                "type": "object",
+                "required": ["id", "user", "password"],
+                "properties": {
+                    "id": {**COUNT, "readOnly": True},
+                    "user": TEXT,
+                    "password": {**TEXT, "writeOnly": True},
+                    "note": {**TEXT, "nullable": True},
+                },
+            },
             "Problem": {"type": "object", "required": ["title"], "properties": {"title": TEXT}},
         },
         "securitySchemes": {
@@ -176,6 +206,19 @@ class Handler(BaseHTTPRequestHandler):
         elif self.command == "DELETE":
             self.server.seen.append((self.path, dict(self.headers)))  # type: ignore[attr-defined]
             self.answer(204, b"")
+        elif path == "/v1/accounts":
+            self.answer(200, {"id": 1, "user": sent.decode()})
+        elif path == "/v1/talk":
+            self.server.seen.append((self.path, dict(self.headers)))  # type: ignore[attr-defined]
+            events = b': hello\r\n\r\nevent: pet\r\nid: 7\r\ndata: {"id": 1,\r\n'
+            events += b'data: "name": "a"}\r\n\r\ndata: [DONE]\n\nlost'
+            self.answer(200, events, "text/event-stream")
+        elif path == "/v1/log":
+            self.answer(200, b'{"id": 1, "name": "a"}\n\n{"id": 2, "name": "b"}\r\n', "application/jsonl")
+        elif path == "/v1/pets/9":
+            self.server.tries += 1  # type: ignore[attr-defined]
+            busy = self.server.tries < 3  # type: ignore[attr-defined]
+            self.answer(503 if busy else 200, {"title": "busy"} if busy else {"id": 9, "name": "late"})
         elif path == "/v1/pets" and self.command == "POST":
             self.answer(200, {"id": 7, **json.loads(sent)})
         else:
@@ -199,6 +242,7 @@ class Handler(BaseHTTPRequestHandler):
 def server() -> Iterator[ThreadingHTTPServer]:
     made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     made.seen = []  # type: ignore[attr-defined]
+    made.tries = 0  # type: ignore[attr-defined]
     thread = threading.Thread(target=made.serve_forever, daemon=True)
     thread.start()
     yield made
@@ -294,6 +338,47 @@ def test_forms(shop: Any) -> None:
     parts = [part.strip().split("\r\n\r\n") for part in told["sent"].split(f"--{boundary}")[1:-1]]
     assert [part[1] for part in parts] == ["bytes", "n", '{"a":1}']
     assert 'name="file"; filename="file"' in parts[0][0]
+
+
+def test_answers_that_go_on(folder: Path, shop: Any, server: Any, url: str) -> None:
+    models = importlib.import_module("pet_shop.models")
+    first, last = shop.talk.stream_talk(models.NewPet(name="x"))
+    assert (first.event, first.id, first.read(models.Pet)) == ("pet", "7", models.Pet(id=1, name="a"))
+    assert (last.event, last.data) == ("message", "[DONE]")
+    _, headers = server.seen.pop()
+    assert headers["Accept"] == "text/event-stream, application/x-ndjson"
+    pets = [models.Pet(id=1, name="a"), models.Pet(id=2, name="b")]
+    assert list(shop.log.stream_get_log()) == pets
+    assert shop.log.get_log() == pets
+
+    async def read() -> list[Any]:
+        async with importlib.import_module("pet_shop.async_client").AsyncClient(url) as client:
+            return [pet async for pet in client.log.stream_get_log()]
+
+    assert asyncio.run(read()) == pets
+    text = (folder / "pet_shop/operations/log.py").read_text()
+    assert "-> Iterator[models.Pet]:" in text and "-> AsyncIterator[models.Pet]:" in text
+
+
+def test_each_side_gives_what_is_its_own(shop: Any) -> None:
+    account = importlib.import_module("pet_shop.models").Account
+    with pytest.raises(TypeError, match="user"):
+        account(password="p")
+    made = shop.accounts.sign_up(account(user="u", password="p"))
+    assert (made.id, made.password) == (1, None)
+    assert json.loads(made.user) == {"user": "u", "password": "p"}
+    assert json.loads(shop.accounts.sign_up(account(user="u", note=None)).user) == {"user": "u", "note": None}
+
+
+def test_retries_are_an_option(folder: Path, url: str, server: Any) -> None:
+    client = importlib.import_module("pet_shop.client").Client
+    with client(url) as shop, pytest.raises(HttpError, match="503"):
+        shop.pets.get("9")
+    with client(url, retries=RetryPolicy(first_wait=0.001)) as shop:
+        assert shop.pets.get("9").name == "late"
+        with pytest.raises(HttpError, match="404"):
+            shop.pets.get("2")
+    assert server.tries == 3
 
 
 def test_a_body_in_one_of_several_media_types(shop: Any) -> None:

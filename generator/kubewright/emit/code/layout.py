@@ -234,7 +234,7 @@ class _Planner:
         self.used: dict[tuple[str, str], set[str]] = {pair: set() for pair in pairs}
         for definition in api.definitions:
             self.used[definition.group, definition.version].add(self.class_names[definition.name])
-        self.presence = Presence(self.table, self.crds, fills_in=api.interface is None)
+        self.presence = Presence(self.table, self.crds, interface=api.interface)
         self.unions = Unions(self.table)
         self.forms = api.interface.forms if api.interface else frozenset()
         aliases = {_foreign_name(external, self.module_names) for external in api.external}

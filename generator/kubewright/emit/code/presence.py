@@ -7,8 +7,9 @@ every required field; those fields must be sent. The server of an ordinary HTTP 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from kubewright.ir.operations import Interface
 from kubewright.ir.packages import is_built_in
 from kubewright.ir.types import (
     ABSENT,
@@ -23,31 +24,55 @@ from kubewright.ir.types import (
     Struct,
     Value,
 )
-from kubewright.ir.walk import values
+from kubewright.ir.walk import referenced, values
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 
 
 class Presence:
     """What is there of the fields of an API: ``table`` has its definitions, ``crds`` the group-versions that CRDs
-    define; ``fills_in`` says whether the server fills in defaults."""
+    define; ``interface`` are the operations of an ordinary server, which fills in no defaults."""
 
     def __init__(
-        self, table: Mapping[str, Definition], crds: set[tuple[str, str]], *, fills_in: bool
+        self,
+        table: Mapping[str, Definition],
+        crds: set[tuple[str, str]],
+        *,
+        interface: Interface | None,
     ) -> None:
         self._table = table
         self._crds = crds
-        self._fills_in = fills_in
+        self._fills_in = interface is None
+        self._one_way = {
+            "readOnly": self._reached(interface.sent() if interface else ()),
+            "writeOnly": self._reached(interface.received() if interface else ()),
+        }
         self._kept: dict[str, bool] = {}
 
     def must_be_sent(self, owner: Definition, member: Field) -> bool:
         """Whether a server refuses an object without this field."""
         given = member.value.default
+        if any(
+            (key, True) in member.value.extensions
+            for key in self._one_way
+            if owner.name in self._one_way[key]
+        ):
+            return False  # the other side does not give it: who sends never has it, or who reads
         if not member.required or given is ABSENT or given is None:  # `default: null` is none (apiextensions)
             return member.required
         if not self._fills_in or is_built_in(owner.name):
             return True
         return not given and self.is_of_go(owner)
+
+    def _reached(self, given: Iterable[Value]) -> set[str]:
+        """The definitions that values are made of."""
+        found, pending = set[str](), [name for value in given for name in referenced(value)]
+        while pending:
+            name = pending.pop()
+            if name not in found and name in self._table:
+                found.add(name)
+                pending += referenced(self._table[name].value)
+        return found
 
     def known_default(self, owner: Definition, member: Field) -> Json | Absent:
         """The default that readers should know of: the zero of a Go type, which a document states where a field is

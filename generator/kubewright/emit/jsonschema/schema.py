@@ -48,7 +48,7 @@ class Drafts:
     def __init__(self, api: Api, words: FieldWords) -> None:
         self._table = {definition.name: definition for definition in api.definitions}
         crds = {(r.group, r.version) for r in api.resources if r.manifest is not None}
-        self._presence = Presence(self._table, crds, fills_in=api.interface is None)
+        self._presence = Presence(self._table, crds, interface=api.interface)
         self._words = words
         self._constraints = SchemaWriter(ref_prefix="#/definitions/")
 

@@ -149,7 +149,7 @@ class Operations:
             [
                 *writer.constants,
                 *writer.aliases,
-                *(line for m in methods for line in (*m.arguments, m.answer)),
+                *(line for m in methods for line in (*m.arguments, m.answer, m.stream)),
             ]
         )
         words = set(re.findall(r"(?<!\.)\b[A-Za-z_]\w*", re.sub(r'"[^"\n]*"', '""', text)))
@@ -164,6 +164,8 @@ class Operations:
                 docstring=docstring(f"Operations tagged {one_line(group.tag)}."),
                 uses={
                     "datetime": "datetime" in words,
+                    "events": "ServerSentEvent" in words,
+                    "iterators": any(method.stream for method in methods),
                     "typing": [name for name, used in typing.items() if used],
                 },
                 runtime=[name for name in runtime if name in words],

@@ -31,10 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--select",
         action="append",
         metavar="CODE",
-        help="only this rule, or group of rules such as L2; may be repeated",
+        help="only this rule, or group of rules such as L2; several with commas, may be repeated",
     )
     parser.add_argument(
-        "--ignore", action="append", metavar="CODE", help="skip this rule or group; may be repeated"
+        "--ignore",
+        action="append",
+        metavar="CODE",
+        help="skip this rule or group; several with commas, may be repeated",
     )
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="settings (default: ./pyproject.toml, if present)"

@@ -267,10 +267,10 @@ def _resolve(options: argparse.Namespace, given: dict[str, Any]) -> tuple[Settin
     fail_on = options.fail_on or given.get("fail-on") or "warning"
     if fail_on not in levels:
         raise SettingsError(f"fail-on: {fail_on!r} is none of error, warning, note")
-    ignore = tuple(options.ignore or ()) + texts("ignore")
+    ignore = _codes(options.ignore) + texts("ignore")
     settings = Settings(
         profile="native" if profile == "native" else "crd",
-        select=known_codes("select", tuple(options.select or ()) or texts("select")) or ("L",),
+        select=known_codes("select", _codes(options.select) or texts("select")) or ("L",),
         ignore=known_codes("ignore", ignore) + off,
         severity={code: levels[level] for code, level in severities.items() if level != "off"},
         exclude=texts("exclude"),
@@ -280,6 +280,11 @@ def _resolve(options: argparse.Namespace, given: dict[str, Any]) -> tuple[Settin
     if path is not None and not options.update_baseline and not path.exists():
         raise SettingsError(f"{path}: no such baseline; --update-baseline writes the first one")
     return settings, levels[fail_on], path
+
+
+def _codes(given: list[str] | None) -> tuple[str, ...]:
+    """The codes of an option that may be repeated, each time with several."""
+    return tuple(code.strip() for each in given or () for code in each.split(",") if code.strip())
 
 
 def _house(given: dict[str, Any]) -> House:

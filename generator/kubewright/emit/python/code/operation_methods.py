@@ -24,7 +24,7 @@ from kubewright.emit.python.code.operation_names import (
     method_name,
     one_line,
 )
-from kubewright.ir.operations import Content, Operation, Parameter
+from kubewright.ir.operations import EVENTS, LINES, Content, Operation, Parameter
 from kubewright.ir.types import Scalar, Value
 
 _LONG = 76
@@ -40,6 +40,9 @@ class OperationMethod:
     answer: str
     docstring: str
     passed: list[str]
+    stream: str = ""
+    """What its parts are where the answer goes on."""
+    stream_name: str = ""
 
 
 @dataclass(slots=True)
@@ -61,6 +64,7 @@ class Methods:
         constant = f"_{name.strip('_').upper()}"
         self.constants.append(self._constant(operation, constant, answer))
         lines, passed = self._arguments(operation, name, arguments)
+        parts = self._parts_of_stream(operation, name)
         return OperationMethod(
             name=name,
             constant=constant,
@@ -68,7 +72,20 @@ class Methods:
             answer=answer,
             docstring=docstring(self._doc(operation, arguments), 8),
             passed=passed,
+            stream=parts,
+            stream_name=free_name(f"stream_{name.strip('_')}", self.used) if parts else "",
         )
+
+    def _parts_of_stream(self, operation: Operation, method: str) -> str:
+        """The type of the parts of an answer that goes on; empty where none does."""
+        kinds = []
+        for answer in operation.answers:
+            for content in answer.contents if answer.status[0] == "2" else ():
+                if content.plain_type == EVENTS:
+                    kinds.append("ServerSentEvent")
+                elif content.plain_type in LINES:
+                    kinds.append(self._content(content, method, "part"))
+        return self._short(_union(kinds), f"{method}_part") if kinds else ""
 
     def _annotation(self, value: Value, method: str, word: str) -> str:
         text = annotation(self.outside.type_of(value, self.plan))
@@ -122,8 +139,8 @@ class Methods:
     def _content(self, content: Content, method: str, word: str) -> str:
         if content.value is not None:
             return self._annotation(content.value, method, word)
-        media_type = content.media_type.partition(";")[0].strip().lower()
-        if media_type.endswith("+json") or media_type in ("application/json", "text/json"):
+        media_type = content.plain_type
+        if media_type.endswith("+json") or media_type in ("application/json", "text/json", *LINES):
             return "Any"
         return "str" if media_type.startswith("text/") else "bytes"
 
@@ -133,10 +150,15 @@ class Methods:
         good = good or [answer for answer in operation.answers if answer.status == "default"]
         kinds: list[str] = []
         for answer in good:
-            kinds += [self._content(content, method, "answer") for content in answer.contents] or ["None"]
+            kinds += [self._whole(content, method) for content in answer.contents] or ["None"]
         if operation.method == "HEAD":
             return "None"
         return self._short(_union(kinds), f"{method}_answer") if good else "Any"
+
+    def _whole(self, content: Content, method: str) -> str:
+        """The type of a body that is read whole."""
+        text = self._content(content, method, "answer")
+        return f"list[{text}]" if content.plain_type in LINES else text
 
     def _constant(self, operation: Operation, constant: str, answer: str) -> str:
         said: list[tuple[str, object]] = [
