@@ -60,7 +60,8 @@ def _check_value(
         node = resolve(current.type, table)
         _check_merge(current, node, owner, table, diagnostics)
         if current.default is not ABSENT:
-            _check_default(current, node, owner, default_fault)
+            fault = diagnostics.warning if _is_of_type(current.default, node) else default_fault
+            _check_default(current, node, owner, fault)
         stack.extend((child, owner + step) for step, child in children(current))
 
 
@@ -137,8 +138,17 @@ _PYTHON_TYPES: dict[Primitive, tuple[type, ...]] = {
 
 def _check_default(value: Value, node: Type, owner: str, fault: Report) -> None:
     given, members = value.default, value.constraints.enum
-    if given is None:
-        return
+    # Empty text beside an enum is Go's zero value, as kube-apiserver publishes it: nothing is sent then.
+    if not _is_of_type(given, node) or (members and given and given not in members):
+        fault(
+            "K111",
+            f"the default of {owner} is {_shown(given)}, which its type does not allow",
+            value.location,
+            "write a default of the field's own type",
+        )
+
+
+def _is_of_type(given: Json, node: Type) -> bool:
     wanted: tuple[type, ...]
     if isinstance(node, Scalar):
         wanted = _PYTHON_TYPES[node.primitive]
@@ -149,18 +159,10 @@ def _check_default(value: Value, node: Type, owner: str, fault: Report) -> None:
     elif isinstance(node, IntOrString):
         wanted = (int, str)
     else:
-        return
-    fits = isinstance(given, wanted) and (not isinstance(given, bool) or bool in wanted)
-    if isinstance(given, float) and given.is_integer() and int in wanted:
-        fits = True
-    # Empty text beside an enum is Go's zero value, as kube-apiserver publishes it: nothing is sent then.
-    if not fits or (members and given and given not in members):
-        fault(
-            "K111",
-            f"the default of {owner} is {_shown(given)}, which its type does not allow",
-            value.location,
-            "write a default of the field's own type",
-        )
+        return True
+    if given is None or (isinstance(given, float) and given.is_integer() and int in wanted):
+        return True
+    return isinstance(given, wanted) and (not isinstance(given, bool) or bool in wanted)
 
 
 def _shown(given: Json) -> str:
