@@ -14,6 +14,7 @@ import ctypes
 import difflib
 import hashlib
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable
@@ -25,6 +26,9 @@ from kubewright.ir.api import File
 from kubewright.location import Location
 
 MANIFEST = "MANIFEST.sha256"
+HOOKS = "hooks.py"
+"""Written by hand next to the generated modules of a group-version."""
+_TABLE = re.compile(rb"^(HOOKS|CONVERSIONS)\b", re.MULTILINE)
 _CACHES = {"__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache"}
 
 
@@ -94,10 +98,23 @@ class Tree:
                     Location(str(self.folder / path)),
                     "move it, or give the package another name",
                 )
+        self._orphans(diagnostics)
         removed = sorted(path for path in known if path not in self.files and (self.folder / path).is_file())
         if not (added or changed or removed) and _read(self.folder / MANIFEST) != self.manifest():
             (changed if known else added).append(MANIFEST)
         return Changes(tuple(added), tuple(changed), tuple(removed), unchanged)
+
+    def _orphans(self, diagnostics: Diagnostics) -> None:
+        """Adds an error for each ``hooks.py`` of a group-version that is not made any more: nobody would call it."""
+        wanted = {path.partition("/")[0] for path in self.files}
+        for path in sorted(self.folder.glob(f"*/{HOOKS}")):
+            if path.parent.name not in wanted and _TABLE.search(_read(path) or b""):
+                diagnostics.error(
+                    "K405",
+                    f"the hooks of {path.parent.name} belong to no version that is generated",
+                    Location(str(path)),
+                    "move what is still needed to the hooks.py of another version, then delete the file",
+                )
 
     def diff(self, changes: Changes, limit: int = 400) -> str:
         """A unified diff from disk to wanted, at most ``limit`` lines."""

@@ -47,7 +47,7 @@ def test_each_rule_of_the_policy(case: dict[str, Any], tmp_path: Path) -> None:
 
 def test_each_code_has_a_case() -> None:
     told = {said.partition(":")[0] for case in CASES for said in case["said"]}
-    assert set(RULES) - told == {"P012", "P100"}  # of specs, and of plans that cannot be read
+    assert set(RULES) - told == {"P012", "P014", "P100"}  # of specs, and of plans that cannot be read
 
 
 @pytest.mark.parametrize(
@@ -172,8 +172,14 @@ def test_names_in_a_plan_are_no_markup(tmp_path: Path) -> None:
 
 def test_the_specs_of_a_plan_lose_no_field_between_versions(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
-    plan.write_text("resources: [{api_version: x/v1, kind: A, introduced: X}]")
     backup = HERE.parents[1] / "specs" / "backup"
+    entries = [
+        {"api_version": f"{crd['spec']['group']}/{version['name']}", "kind": crd["spec"]["names"]["kind"]}
+        | {"introduced": "X"} | ({"deprecated": "X"} if version.get("deprecated") else {})
+        for crd in (yaml.safe_load(path.read_text()) for path in (backup / "crds").iterdir())
+        for version in crd["spec"]["versions"] if version["served"]
+    ]  # fmt: skip
+    plan.write_text(yaml.safe_dump({"resources": entries}))
     assert kubewright("lifecycle", plan, "--specs", backup / "crds", "--facts", backup) == (0, "", "")
     code, out, _ = kubewright("lifecycle", plan, "--specs", backup / "crds")
     assert (code, " error " in out) == (0, False)  # a webhook converts: nobody knows what it keeps
@@ -187,6 +193,85 @@ def test_the_specs_of_a_plan_lose_no_field_between_versions(tmp_path: Path) -> N
     assert "has no place in v1alpha1, which is served too" in out
     code, _, err = kubewright("lifecycle", plan, "--specs", tmp_path / "nothing")
     assert (code, err) == (2, f"{tmp_path}/nothing: error K001: cannot read: no such file or folder\n")
+
+
+AGREEMENT: dict[str, tuple[str, str, list[str]]] = {
+    "they agree": ("", "", []),
+    "a version that the plan took away": (
+        'introduced: "1.1"', 'introduced: "1.1", removed: "1.3"',
+        ["A of x.e.co/v1alpha1 is gone since 1.3 by the plan, and the specs of 1.3 serve it"],
+    ),
+    "a version that the specs lost": (
+        "", "{name: v1, served: true, storage: false, schema: *s}",
+        ["A of x.e.co/v1 is served in 1.2 by the plan, and the specs do not have it"],
+    ),
+    "a version that is not served": (
+        "", "name: v1, served: true",
+        ["A of x.e.co/v1 is served in 1.2 by the plan, and the specs do not serve it"],
+    ),
+    "a version that the plan does not know": (
+        "{api_version: x.e.co/v1, kind: A, introduced: \"1.2\"}", "",
+        ["A of x.e.co/v1 is in the specs, and the plan says nothing of it"],
+    ),
+    "a deprecation that nobody marked": (
+        'introduced: "1.1"', 'introduced: "1.1", deprecated: "1.2"',
+        ["A of x.e.co/v1alpha1 is deprecated since 1.2 by the plan, and the specs of 1.2 do not say so"],
+    ),
+    "another version is stored": (
+        'introduced: "1.2"', 'introduced: "1.2", storage: "1.3"',
+        ["A is stored as v1 in 1.3 by the plan, and as v1alpha1 by the specs"],
+    ),
+}  # fmt: skip
+"""Name → what of the plan becomes what (of the specs where the first is empty), and what is said then."""
+
+
+def agreement(case: str, folder: Path) -> tuple[int, list[str]]:
+    was, now, _ = AGREEMENT[case]
+    plan = (
+        'resources:\n- {api_version: x.e.co/v1alpha1, kind: A, introduced: "1.1"}\n'
+        '- {api_version: x.e.co/v1, kind: A, introduced: "1.2"}\n'
+    )
+    versions = [
+        {"name": "v1alpha1", "served": True, "storage": True},
+        {"name": "v1", "served": "name: v1" not in now, "storage": False},
+    ]
+    if now.startswith("{name: v1,"):
+        del versions[1]
+    if was:
+        plan = plan.replace(f"- {was}\n" if not now else was, now)
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    crd = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "as.x.e.co"},
+        "spec": {
+            "group": "x.e.co", "scope": "Cluster", "names": {"kind": "A", "plural": "as"},
+            "versions": [{**version, "schema": schema} for version in versions],
+        },
+    }  # fmt: skip
+    (folder / "plan.yaml").write_text(plan)
+    (folder / "crd.yaml").write_text(yaml.safe_dump(crd))
+    code, out, err = kubewright("lifecycle", folder / "plan.yaml", "--specs", folder / "crd.yaml")
+    assert err == ""
+    lines = out.splitlines()
+    return code, [line.partition("error P014: ")[2] for line in lines if "P014" in line]
+
+
+@pytest.mark.parametrize("case", AGREEMENT)
+def test_a_plan_and_its_specs_say_the_same(case: str, tmp_path: Path) -> None:
+    code, said = agreement(case, tmp_path)
+    assert said == AGREEMENT[case][2]
+    assert code == (1 if said else 0)
+
+
+def test_the_release_of_the_specs_is_said_by_an_option(tmp_path: Path) -> None:
+    agreement("a version that the plan took away", tmp_path)
+    command = ("lifecycle", tmp_path / "plan.yaml", "--specs", tmp_path / "crd.yaml", "--release")
+    assert kubewright(*command, "1.2") == (0, "", "")
+    assert "v1 comes in 1.2 by the plan, and the specs of 1.1 serve it" in kubewright(*command, "1.1")[1]
+    assert kubewright(*command, "soon") == (2, "", "kubewright lifecycle: 'soon' is no release\n")
+    code, _, err = kubewright("lifecycle", tmp_path / "plan.yaml", "--release", "1.2")
+    assert (code, err) == (2, "kubewright lifecycle: --release is that of --specs; give them too\n")
 
 
 def test_the_built_in_kinds_keep_the_policy_but_for_what_is_explained() -> None:

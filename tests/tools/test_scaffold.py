@@ -154,7 +154,7 @@ def test_a_new_version_deprecates_the_one_it_follows(grown: Path) -> None:
     assert [name for name, entry in found.items() if entry["storage"]] == ["v1"], "one alone is stored"
     assert found["v1"]["schema"] == found["v1alpha1"]["schema"]
     rules = yaml.safe_load((grown / "conversions/widgets.yaml").read_text())
-    assert (rules["hub"], [*rules["spokes"]]) == (f"{GROUP}/v1beta1", [f"{GROUP}/v1alpha1", f"{GROUP}/v1"])
+    assert (rules["hub"], [*rules["spokes"]]) == (f"{GROUP}/v1", [f"{GROUP}/v1alpha1", f"{GROUP}/v1beta1"])
 
 
 def test_a_less_stable_version_deprecates_nothing(group: Path) -> None:

@@ -1,6 +1,6 @@
 """Checks declared rules against the linked API: what they speak of is there, and no conversion loses data silently.
 
-Codes K167 and K168 (rules that speak of nothing), K175-K177 and K180 (conversions).
+Codes K167 and K168 (rules that speak of nothing), K175-K177, K180, K183 and K184 (conversions).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from kubewright.ir.paths import Items, Key, Step, Values
 from kubewright.ir.rules import CheckRule, Conversion, ConversionRule, TypeChecks
 from kubewright.ir.shape import shape_of
 from kubewright.ir.types import Definition, EmbeddedObject, ListOf, MapOf, RawJson, Ref, Struct, Type
+from kubewright.ir.versions import version_priority
 from kubewright.location import Location
 
 
@@ -22,8 +23,47 @@ def check_rules(api: Api, diagnostics: Diagnostics) -> None:
     table = {definition.name: definition for definition in api.definitions}
     named = {(d.group, d.version, d.name.rpartition(".")[2]): d for d in api.definitions}
     _check_types(api, table, named, diagnostics)
+    _check_versions(api, diagnostics)
     for conversion in api.fact("conversions") or ():
         _check_conversion(conversion, table, named, diagnostics)
+
+
+def _check_versions(api: Api, diagnostics: Diagnostics) -> None:
+    """Conversions lead between versions that the API has; a spoke may be one that says when it was removed."""
+    versions: dict[tuple[str, str], list[str]] = {}
+    for resource in sorted(api.resources, key=lambda each: version_priority(each.version)):
+        if resource.manifest is not None:  # of built-in kinds a release has some versions, rules are of all
+            versions.setdefault((resource.group, resource.kind), []).append(resource.version)
+    hubs: set[tuple[str, str, str]] = set()
+    for conversion in api.fact("conversions") or ():
+        for api_version, kind, is_hub in (
+            (conversion.hub, conversion.hub_kind, True),
+            (conversion.spoke, conversion.spoke_kind, False),
+        ):
+            group, version = _split(api_version)
+            there = versions.get((group, kind))
+            if there is None or version in there or (not is_hub and conversion.removed_in):
+                continue
+            if not is_hub:
+                diagnostics.error(
+                    "K184",
+                    f"{kind} has no version {version} to convert: {_listed(there)}",
+                    conversion.location,
+                    "correct the version; of one that is gone say so: `removed: RELEASE`",
+                )
+            elif (conversion.location.file, api_version, kind) not in hubs:
+                hubs.add((conversion.location.file, api_version, kind))
+                diagnostics.error(
+                    "K183",
+                    f"the hub of the conversions of {kind} is {version}, which it does not have: {_listed(there)}",
+                    conversion.hub_location,
+                    "put the version back, or make another one the hub first: "
+                    f"kubewright scaffold version {there[-1]} --kind {kind} --hub",
+                )
+
+
+def _listed(versions: Sequence[str]) -> str:
+    return f"there is {', '.join(versions)}"
 
 
 def _check_types(

@@ -218,6 +218,7 @@ class Conversion:
     spoke: str
     rules: tuple[ConversionRule, ...]
     location: Location = field(compare=False)
+    hub_location: Location = field(compare=False)
     annotate: bool = True
     notes: tuple[str, ...] = ()
     removed_in: str = ""

@@ -11,7 +11,7 @@ from kubewright.ir.types import ABSENT, Json
 from kubewright.location import Document, escape_pointer
 from kubewright.source.rule_reader import RuleReader
 
-_WORDS: dict[str, frozenset[str]] = {
+WORDS: dict[str, frozenset[str]] = {
     "move": frozenset({"to", "values"}),
     "wrap": frozenset({"to"}),
     "split": frozenset({"to", "separator"}),
@@ -25,6 +25,7 @@ _WORDS: dict[str, frozenset[str]] = {
     "lose": frozenset({"of", "why"}),
     "call": frozenset({"spoke", "hub"}),
 }
+"""Action of a rule → the other words that it may have."""
 
 
 def read_conversions(document: Document, diagnostics: Diagnostics) -> tuple[Conversion, ...]:
@@ -48,15 +49,15 @@ def read_conversions(document: Document, diagnostics: Diagnostics) -> tuple[Conv
         for name, body in reader.mapping(entry.get("spokes"), f"{pointer}/spokes").items():
             place = f"{pointer}/spokes/{escape_pointer(name)}"
             spokes = name.replace(" ", "").split(",")
-            found += [reader.spoke(kind, hub, spoke, body, place) for spoke in spokes]
+            found += [reader.spoke(kind, (hub, f"{pointer}/hub"), spoke, body, place) for spoke in spokes]
     return tuple(found)
 
 
 class _Reader(RuleReader):
     """Takes conversion files apart."""
 
-    def spoke(self, kind: str, hub: str, spoke: str, body: Json, pointer: str) -> Conversion:
-        """The conversion of one spoke; ``body`` is its rules, or an object with them."""
+    def spoke(self, kind: str, hub: tuple[str, str], spoke: str, body: Json, pointer: str) -> Conversion:
+        """The conversion of one spoke; ``hub`` has its pointer, ``body`` is the rules, or an object with them."""
         before = len(self.diagnostics)
         fields = body if isinstance(body, dict) else {"rules": body}
         self.only(fields, {"rules", "notes", "annotate", "kind", "removed"}, pointer)
@@ -66,7 +67,7 @@ class _Reader(RuleReader):
         notes = self.list_of(fields.get("notes") or [], f"{pointer}/notes")
         return Conversion(
             hub_kind=kind,
-            hub=hub,
+            hub=hub[0],
             spoke_kind=str(fields.get("kind", kind)),
             spoke=spoke,
             rules=tuple(rule for rule in rules if rule is not None),
@@ -75,18 +76,19 @@ class _Reader(RuleReader):
             removed_in=str(fields.get("removed", "")),
             complete=len(self.diagnostics) == before,
             location=self.document.at(pointer),
+            hub_location=self.document.at(hub[1]),
         )
 
     def rule(self, line: Json, pointer: str) -> ConversionRule | None:
         """One rule."""
         fields = self.mapping(line, pointer)
-        action = next((word for word in _WORDS if word in fields), "")
+        action = next((word for word in WORDS if word in fields), "")
         if not action:
             self.error(
-                "K171", "a conversion rule is one of " + ", ".join(_WORDS), pointer, "see docs/rules.md"
+                "K171", "a conversion rule is one of " + ", ".join(WORDS), pointer, "see docs/rules.md"
             )
             return None
-        self.only(fields, _WORDS[action] | {action}, pointer)
+        self.only(fields, WORDS[action] | {action}, pointer)
         here, there = self.paths(fields[action], pointer), self.paths(fields.get("to", []), pointer)
         if action == "call":
             return ConversionRule(

@@ -71,6 +71,7 @@ def plain_conversions(api: Api, declared: Iterable[Conversion]) -> Iterator[Conv
     """Conversions by name alone: of kinds without rules whose versions have one shape. The hub is the version
     objects are stored in, else the first."""
     spoken = {(c.hub_kind, c.hub.rpartition("/")[0]) for c in declared}
+    spoken |= {(c.spoke_kind, c.spoke.rpartition("/")[0]) for c in declared}
     table = {definition.name: definition for definition in api.definitions}
     kinds: dict[tuple[str, str], list[Resource]] = {}
     for resource in api.resources:
@@ -91,6 +92,7 @@ def plain_conversions(api: Api, declared: Iterable[Conversion]) -> Iterator[Conv
                     rules=(),
                     annotate=False,
                     location=resource.location,
+                    hub_location=hub.location,
                 )
 
 

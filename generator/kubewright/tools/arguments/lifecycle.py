@@ -9,6 +9,7 @@ from kubewright.tools.arguments.several import add_findings_format
 
 EXAMPLES = r"""
 kubewright lifecycle plan.yaml
+kubewright lifecycle plan.yaml --specs crds
 kubewright lifecycle plan.yaml --timeline
 """
 
@@ -36,7 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--specs",
         metavar="STATE",
-        help="specs of the plan's kinds, as for diff: check that no field is lost between served versions",
+        help="specs of the plan's kinds, as for diff: check that they agree with the plan and that no field is lost "
+        "between served versions",
+    )
+    parser.add_argument(
+        "--release", metavar="X.Y", help="release of the specs (default: the last one in the plan)"
     )
     parser.add_argument(
         "--facts", type=Path, metavar="FOLDER", help="conversions between versions, kept next to the specs"

@@ -14,13 +14,16 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from kubewright.diagnostics import Diagnostic, Diagnostics, Severity
+from kubewright.ir.api import Api
 from kubewright.source.text import read_single
 from kubewright.tools.diff.change import Impact
 from kubewright.tools.diff.command import read_state
 from kubewright.tools.diff.roundtrip import find_losses
 from kubewright.tools.inputs.sources import StateError
+from kubewright.tools.lifecycle.agreement import disagreements
 from kubewright.tools.lifecycle.plan import ReleasePlan, builtin_plan, read_plan
 from kubewright.tools.lifecycle.policy import RULES, judge, lines_of
+from kubewright.tools.lifecycle.releases import parse_release
 from kubewright.tools.lifecycle.timeline import timeline
 from kubewright.tools.outputs import reporting
 
@@ -31,9 +34,13 @@ def run(options: argparse.Namespace) -> int:
     """Checks the plan and prints findings, or prints a table or timeline."""
     diagnostics = Diagnostics()
     plan = _read(options.plan, diagnostics)
+    if options.release and not options.specs:
+        print("kubewright lifecycle: --release is that of --specs; give them too", file=sys.stderr)
+        return MISUSED
     try:
-        losses = _losses(options.specs, options.facts, diagnostics) if options.specs else []
-    except StateError as error:
+        release = parse_release(options.release) if options.release else None
+        api = read_state(options.specs, options.facts, diagnostics) if options.specs else None
+    except (StateError, ValueError) as error:
         print(f"kubewright lifecycle: {error}", file=sys.stderr)
         return MISUSED
     if plan is None or diagnostics.has_errors:
@@ -53,15 +60,17 @@ def run(options: argparse.Namespace) -> int:
     if showing:
         sys.stdout.write(timeline(plan) if options.timeline else table(plan))
         return KEPT
-    findings = [*judge(plan), *losses]
+    findings = judge(plan)
+    if api is not None:
+        findings += [*disagreements(plan, api.resources, release), *_losses(api)]
     sys.stdout.write(reporting.FORMATS[options.format](findings, RULES))
     return BROKEN if any(f.severity is Severity.ERROR for f in findings) else KEPT
 
 
-def _losses(specs: str, facts: Path | None, diagnostics: Diagnostics) -> list[Diagnostic]:
+def _losses(api: Api) -> list[Diagnostic]:
     """Rule #2 as far as specs tell: an error where a field is lost, a note where another version may refuse it."""
     found = []
-    for loss in find_losses(read_state(specs, facts, diagnostics)):
+    for loss in find_losses(api):
         is_lost = loss.kind.impact is Impact.BREAKS_STORED
         severity = Severity.ERROR if is_lost else Severity.NOTE
         found.append(Diagnostic("P012", severity, f"{loss.path}: {loss.message}", loss.location))

@@ -40,6 +40,7 @@ RULES: Final = {
     "P011": "preferred or stored while it is not served",
     "P012": "rule #2: a field is lost between served versions",
     "P013": "an exception that nothing needs",
+    "P014": "the plan and the specs disagree",
     "P100": "the plan cannot be understood",
 }
 """Code → what it says."""

@@ -52,6 +52,12 @@ def rows_of(line: list[PlanEntry], calendar: Calendar) -> list[TimelineRow]:
     return rows
 
 
+def stored_in(line: list[PlanEntry], release: Release) -> PlanEntry | None:
+    """The version of a kind that is stored in a release, where the plan says it."""
+    said = [e for e in line if e.storage is not None and e.storage <= release and e.is_served(release)]
+    return max(said, key=lambda e: e.storage or e.introduced, default=None)
+
+
 def _version(entry: PlanEntry | None) -> str:
     return entry.version if entry else ""
 

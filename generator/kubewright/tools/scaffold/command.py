@@ -1,10 +1,11 @@
 """``kubewright scaffold``: the folder of an API group, a kind in it, a further version of a kind, its controller, the
-group's webhook.
+group's webhook; and what becomes of a kind later: a field renamed or split, another version stored, a kind moved to
+another group, a version or a kind deprecated and taken away.
 
 What it writes passes ``validate --strict``, ``lint`` and ``lifecycle``, generates, and is served. Nothing is ever
 overwritten: a file that exists already is an error before anything is written, and a fault on the way leaves nothing
 behind. Files that a group or kind shares (kustomization, CRD, conversion rules, release plan, hooks) are edited with
-comments and order kept.
+comments and order kept. Only ``retire`` deletes files, and only what belongs to what it takes away.
 
 Exit codes: 0 written, 1 something is there already, 2 the command line or a present file cannot be used, 3 the machine
 refused. Where a required value is missing, a terminal is asked for all that are not given; elsewhere it is an error.
@@ -20,21 +21,16 @@ from pathlib import Path
 
 import yaml
 
-from kubewright.diagnostics import printable
 from kubewright.ir.versions import is_version
 from kubewright.tools.arguments.scaffold import SCOPES
 from kubewright.tools.inputs.plurals import plural_of
 from kubewright.tools.scaffold.asking import Asking, asking
-from kubewright.tools.scaffold.contents import (
-    KindNames,
-    find_kind,
-    group_of,
-    new_group,
-    new_kind,
-    new_version,
-)
+from kubewright.tools.scaffold.changes import KindFile, make_hub, rename_field, split_field, store_version
+from kubewright.tools.scaffold.contents import KindNames, group_of, new_group, new_kind, new_version
 from kubewright.tools.scaffold.controllers import new_controller
+from kubewright.tools.scaffold.moving import NewHome, move_kind
 from kubewright.tools.scaffold.release_plan import next_release
+from kubewright.tools.scaffold.retiring import deprecate, retire_kind, retire_version
 from kubewright.tools.scaffold.webhooks import new_webhook
 from kubewright.tools.scaffold.writing import FilePlan, RefusedError
 
@@ -63,12 +59,14 @@ def run(options: argparse.Namespace) -> int:
         plan = _PLANS[options.thing](options)
         plan.write()
     except RefusedError as refusal:
-        print(printable(f"kubewright scaffold: {refusal}"), file=sys.stderr)
+        print(f"kubewright scaffold: {refusal}", file=sys.stderr)
         return refusal.code
     for path in plan.new:
         print(f"wrote {path}")
     for path in plan.edits:
         print(f"edited {path}")
+    for path in plan.gone:
+        print(f"deleted {path}")
     for note in plan.notes:
         print(note, file=sys.stderr)
     return 0
@@ -111,8 +109,14 @@ def _kind(options: argparse.Namespace) -> FilePlan:
 def _version(options: argparse.Namespace) -> FilePlan:
     ask = asking(options.version, options.kind)
     kind = ask.value("--kind", options.kind, _form("--kind"))
-    find_kind(kind, options.group, options.output)
+    file = KindFile.of(kind, options.group, options.output)
     version = ask.value("VERSION", options.version, _version_name)
+    if options.hub:
+        if options.storage is not None:
+            raise RefusedError("--hub and --storage are two steps", "run the command once for each")
+        return make_hub(file, version)
+    if version in file.versions and options.storage:
+        return store_version(file, version, _release(options, ask, file, version))
     given = None if options.storage is None else _ANSWERS[not options.storage]
     storage = ask.value("--storage", given, _yes_or_no, lambda: "no") == "yes"
 
@@ -127,6 +131,63 @@ def _version(options: argparse.Namespace) -> FilePlan:
     return new_version(version, kind, options.group, storage, options.output, release)
 
 
+def _rename(options: argparse.Namespace) -> FilePlan:
+    file, version = _chosen(options)
+    return rename_field(file, version, options.field, options.name)
+
+
+def _split(options: argparse.Namespace) -> FilePlan:
+    file, version = _chosen(options)
+    return split_field(file, version, options.field, options.part, options.separator or "")
+
+
+def _move(options: argparse.Namespace) -> FilePlan:
+    ask = asking(options.kind, options.to_group)
+    file = KindFile.of(ask.value("KIND", options.kind, _form("--kind")), options.group, options.output)
+    group = ask.value("--to-group", options.to_group, _form("--group"))
+    kind = ask.value("--to-kind", options.to_kind, _form("--kind"), lambda: file.kind)
+    same = kind == file.kind
+    plural = ask.value(
+        "--to-plural",
+        options.to_plural,
+        lambda text: _plural(text, kind),
+        lambda: file.crd["spec"]["names"]["plural"] if same else plural_of(kind),
+    )
+    release = _release(options, ask, file, file.versions[-1])
+    return move_kind(file, NewHome(group, kind, plural, release))
+
+
+def _retire(options: argparse.Namespace) -> FilePlan:
+    ask = asking(options.kind)
+    file = KindFile.of(ask.value("--kind", options.kind, _form("--kind")), options.group, options.output)
+    version = _version_name(options.version) if options.version else ""
+    if version:
+        file.entry(version)
+    release = _release(options, ask, file, version)
+    if options.deprecate:
+        return deprecate(file, [version] if version else file.versions, release)
+    return retire_version(file, version, release) if version else retire_kind(file, release)
+
+
+def _chosen(options: argparse.Namespace) -> tuple[KindFile, str]:
+    """The kind, and the version that is to change: the newest one unless said."""
+    ask = asking(options.kind)
+    file = KindFile.of(ask.value("--kind", options.kind, _form("--kind")), options.group, options.output)
+    return file, _version_name(options.version) if options.version else file.versions[-1]
+
+
+def _release(options: argparse.Namespace, ask: Asking, file: KindFile, version: str) -> str:
+    """The release in which something happens to a version that is there."""
+    return ask.value(
+        "--release",
+        options.release,
+        _form("--release"),
+        lambda: next_release(
+            file.folder, file.api_version(version) if options.thing == "version" else "", file.kind
+        ),
+    )
+
+
 def _controller(options: argparse.Namespace) -> FilePlan:
     ask = asking(options.kind)
     kind = ask.value("KIND", options.kind, _form("--kind"))
@@ -138,7 +199,17 @@ def _webhook(options: argparse.Namespace) -> FilePlan:
     return new_webhook(options.output)
 
 
-_PLANS = {"group": _group, "kind": _kind, "version": _version, "controller": _controller, "webhook": _webhook}
+_PLANS = {
+    "group": _group,
+    "kind": _kind,
+    "version": _version,
+    "controller": _controller,
+    "webhook": _webhook,
+    "rename": _rename,
+    "split": _split,
+    "move": _move,
+    "retire": _retire,
+}
 
 
 def _columns(options: argparse.Namespace, ask: Asking) -> tuple[tuple[str, str], ...]:

@@ -19,7 +19,8 @@ from kubewright.config import FILE_NAME
 from kubewright.emit.code.render import render
 from kubewright.ir.versions import version_priority
 from kubewright.tools.scaffold import overrides, release_plan
-from kubewright.tools.scaffold.editing import insert, read
+from kubewright.tools.scaffold.conversion_file import find_conversions, new_conversions
+from kubewright.tools.scaffold.editing import group_versions, insert, read
 from kubewright.tools.scaffold.versioning import add_version
 from kubewright.tools.scaffold.writing import FilePlan, RefusedError
 
@@ -79,10 +80,7 @@ def new_group(name: str, domain: str, folder: Path) -> FilePlan:
     plan.new[folder / "kubewright.yaml"] = render("scaffold_kubewright", group=group, package=package)
     plan.new[folder / "README.md"] = render("scaffold_readme", group=group, package=package)
     plan.new[folder / "kustomization.yaml"] = render("scaffold_kustomization")
-    for role, builtin in _ROLES.items():
-        plan.new[folder / f"rbac/{role}.yaml"] = render(
-            "scaffold_group_role", group=group, role=role, builtin=builtin
-        )
+    plan.new |= {folder / name: text for name, text in group_roles(group).items()}
     plan.new[folder / "samples/README.md"] = (
         "# Samples\n\nOne object per kind and version, named `PLURAL-VERSION.yaml`. The tests validate all of them.\n"
     )
@@ -123,13 +121,39 @@ def new_kind(kind: KindNames, folder: Path) -> FilePlan:
     plan = FilePlan()
     plan.new[folder / crd] = render("scaffold_crd", columns=_columns(kind, names), **names)
     plan.new[folder / f"samples/{kind.plural}-{kind.version}.yaml"] = render("scaffold_sample", **names)
-    plan.new[folder / f"tests/test_{names['identifier']}.py"] = render("scaffold_test", **names)
-    entries = [crd]
-    for role, (verbs, status_verbs) in _VERBS.items():
-        entries.append(f"rbac/{kind.plural}-{role}.yaml")
-        plan.new[folder / entries[-1]] = render(
+    plan.new[folder / f"tests/test_{names['identifier']}.py"] = render(
+        "scaffold_test", stem=kind.plural, **names
+    )
+    roles = kind_roles(kind.plural, names)
+    plan.new |= {folder / name: text for name, text in roles.items()}
+    add_resources(plan, folder, [crd, *roles])
+    release_plan.add_entry(plan, folder, kind.kind, f"{kind.group}/{kind.version}", kind.release)
+    add_hooks(plan, folder, kind.kind, kind.group, kind.version)
+    config = "" if folder == Path() else f" --config {folder / FILE_NAME}"
+    plan.notes.append(f"next: edit {folder / crd}, then kubewright generate{config}")
+    return plan
+
+
+def group_roles(group: str, prefix: str = "rbac/") -> dict[str, str]:
+    """The roles that gather those of a group's kinds: path to text."""
+    return {
+        f"{prefix}{role}.yaml": render("scaffold_group_role", group=group, role=role, builtin=builtin)
+        for role, builtin in _ROLES.items()
+    }
+
+
+def kind_roles(stem: str, names: dict[str, Any]) -> dict[str, str]:
+    """The roles of a kind: path to text. ``names`` has its group and plural."""
+    return {
+        f"rbac/{stem}-{role}.yaml": render(
             "scaffold_role", role=role, verbs=verbs, status_verbs=status_verbs, **names
         )
+        for role, (verbs, status_verbs) in _VERBS.items()
+    }
+
+
+def add_resources(plan: FilePlan, folder: Path, entries: list[str]) -> None:
+    """Lists files in the kustomization. Raises ``RefusedError`` where there is none, or one that cannot be edited."""
     place = folder / "kustomization.yaml"
     if not place.is_file():
         raise RefusedError(
@@ -142,12 +166,7 @@ def new_kind(kind: KindNames, folder: Path) -> FilePlan:
         raise RefusedError(f"{place} has no list of resources", "add `resources:` with at least one entry")
     missing = [entry for entry in entries if entry not in listed]
     added = insert(place, text, "resources", "- ", missing, value | {"resources": [*listed, *missing]})
-    plan.edits[place] = (text, added)
-    release_plan.add_entry(plan, folder, kind.kind, f"{kind.group}/{kind.version}", kind.release)
-    _add_hooks(plan, folder, kind.kind, kind.group, kind.version)
-    config = "" if folder == Path() else f" --config {folder / FILE_NAME}"
-    plan.notes.append(f"next: edit {folder / crd}, then kubewright generate{config}")
-    return plan
+    plan.edit(place, text, added)
 
 
 _USUAL_COLUMNS = (("Mode", ".spec.mode"),)
@@ -175,18 +194,17 @@ def _columns(kind: KindNames, names: dict[str, Any]) -> list[dict[str, str]]:
     return columns
 
 
-def _add_hooks(plan: FilePlan, folder: Path, kind: str, group: str, version: str, copied: str = "") -> None:
-    """Adds a kind to the ``hooks.py`` of its group-version."""
-    pairs = {(group, version)}
-    for path in (folder / "crds").glob("*.yaml"):
-        value, _ = read(path)
-        try:
-            pairs |= {(value["spec"]["group"], each["name"]) for each in value["spec"]["versions"]}
-        except (KeyError, TypeError):
-            continue
-    package = overrides.find_package(
-        folder, {(g, v) for g, v in pairs if isinstance(g, str) and isinstance(v, str)}
-    )
+def add_hooks(
+    plan: FilePlan,
+    folder: Path,
+    kind: str,
+    group: str,
+    version: str,
+    copied: tuple[str, str, str] | None = None,
+) -> None:
+    """Adds a kind to the ``hooks.py`` of its group-version. It begins with the behaviour of ``copied``: a group, a
+    version and a kind."""
+    package = overrides.find_package(folder, {(group, version), *group_versions(folder)})
     if package is None:
         plan.notes.append(
             f"no {overrides.FILE} was written: no package in kubewright.yaml has {folder / 'crds'} as a source"
@@ -198,41 +216,29 @@ def _add_hooks(plan: FilePlan, folder: Path, kind: str, group: str, version: str
 def new_version(
     version: str, kind: str, group: str, storage: bool, folder: Path, release: Callable[[str], str]
 ) -> FilePlan:
-    """The CRD's edit, a sample, a conversion stub, entries of the release plan and of ``hooks.py``. ``release`` tells
+    """The CRD's edit, a sample, conversions, entries of the release plan and of ``hooks.py``. ``release`` tells
     the release from the apiVersion that is copied. Raises ``RefusedError`` where there is not exactly one CRD of
     the kind, no sample to copy, or a file that cannot be edited; code 1 where the version stands already."""
     place, crd, text = find_kind(kind, group, folder)
-    spec = crd["spec"]
-    group, plural = spec["group"], spec["names"]["plural"]
+    group = crd["spec"]["group"]
     made = add_version(text, crd, version, storage, str(place))
     plan = FilePlan(edits={place: (text, made.text)})
+    new, old = f"{group}/{version}", f"{group}/{made.copied}"
 
-    old = folder / f"samples/{plural}-{made.copied}.yaml"
-    _, sample = read(old) if old.is_file() else (None, "")
-    line = rf"(?m)^apiVersion:[ \t]*{re.escape(group)}/{re.escape(made.copied)}[ \t]*$"
-    copied, count = re.subn(line, f"apiVersion: {group}/{version}", sample)
-    if not count:
-        raise RefusedError(f"{old}: no sample of {made.copied} to copy", f"write a {kind} object there")
-    plan.new[folder / f"samples/{plural}-{version}.yaml"] = copied
+    sample = sample_of(folder, place, crd, made.copied)
+    plan.new[sample.with_name(f"{place.stem}-{version}.yaml")] = sample_as(sample, old, new, kind)
 
-    rules = folder / f"conversions/{plural}.yaml"
-    if rules.is_file():
-        value, before = read(rules)
-        spokes = value.get("spokes") if isinstance(value, dict) else None
-        spoke = f"{group}/{version}"
-        if not isinstance(spokes, dict) or not spokes or spoke in spokes or value.get("hub") == spoke:
-            raise RefusedError(f"{rules}: cannot add {spoke} to its spokes", "see docs/rules.md, Conversions")
-        wanted = value | {"spokes": spokes | {spoke: []}}
-        plan.edits[rules] = (before, insert(rules, before, "spokes", "", [f"{spoke}: []"], wanted))
+    rules = find_conversions(folder, kind, group)
+    if rules is not None:
+        rules.add_version(new, old, leads=made.deprecates)
+        rules.write_to(plan)
     else:
         hub, *others = sorted((*made.former, version), key=version_priority, reverse=True)
-        plan.new[rules] = render("scaffold_conversion", kind=kind, group=group, hub=hub, spokes=others)
+        path = folder / f"conversions/{place.stem}.yaml"
+        new_conversions(plan, path, kind, f"{group}/{hub}", [f"{group}/{other}" for other in others])
 
-    old_version = f"{group}/{made.copied}"
-    release_plan.add_entry(
-        plan, folder, kind, f"{group}/{version}", release(old_version), old_version if made.deprecates else ""
-    )
-    _add_hooks(plan, folder, kind, group, version, made.copied)
+    release_plan.add_entry(plan, folder, kind, new, release(old), old if made.deprecates else "")
+    add_hooks(plan, folder, kind, group, version, (group, made.copied, kind))
 
     if made.deprecates:
         plan.notes.append(f"{made.copied} is now deprecated in favour of {version}")
@@ -248,9 +254,35 @@ def new_version(
             "  (deprecation policy, rule #4b); until then lint reports L507 if the new version is more stable"
         )
     plan.notes.append(
-        "fields that differ between versions need a conversion rule and, in a cluster, a conversion webhook"
+        "fields that differ between versions need a conversion rule and, in a cluster, a conversion webhook;\n"
+        "  `kubewright scaffold rename` and `split` change a field together with its rules"
     )
     return plan
+
+
+def sample_of(folder: Path, place: Path, crd: Any, version: str) -> Path:
+    """The sample of a version, which is called after the file of the CRD, or after the plural. Raises
+    ``RefusedError``."""
+    names = [f"{stem}-{version}.yaml" for stem in (place.stem, crd["spec"]["names"]["plural"])]
+    found = next((path for name in names if (path := folder / "samples" / name).is_file()), None)
+    if found is None:
+        raise RefusedError(
+            f"{folder / 'samples' / names[0]}: no sample of {version} to copy",
+            f"write a {crd['spec']['names']['kind']} object there",
+        )
+    return found
+
+
+def sample_as(sample: Path, api_version: str, new: str, kind: str) -> str:
+    """The text of a sample at another version. Raises ``RefusedError``."""
+    line = rf"(?m)^apiVersion:[ \t]*{re.escape(api_version)}[ \t]*$"
+    copied, count = re.subn(line, f"apiVersion: {new}", read(sample)[1])
+    if not count:
+        raise RefusedError(
+            f"{sample}: no sample of {api_version.rpartition('/')[2]} to copy",
+            f"write a {kind} object there",
+        )
+    return copied
 
 
 def find_kind(kind: str, group: str, folder: Path) -> tuple[Path, Any, str]:

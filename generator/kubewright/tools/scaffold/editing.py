@@ -9,7 +9,8 @@ import yaml
 
 from kubewright.diagnostics import Diagnostics
 from kubewright.source.text import read_single
-from kubewright.tools.scaffold.writing import RefusedError, says
+from kubewright.tools.migrate.rewrite import rewrite
+from kubewright.tools.scaffold.writing import FilePlan, RefusedError, says
 
 
 def read(path: Path) -> tuple[Any, str]:
@@ -46,3 +47,32 @@ def insert(path: Path, text: str, key: str, mark: str, entries: list[str], wante
             f"{path}: cannot edit {key} line by line", "write it in block style, without anchors"
         )
     return result
+
+
+def place_of(path: Path, pointer: str) -> str:
+    """``file:line:column`` of a value of a file that can be read."""
+    document = read_single(path, Diagnostics())
+    return str(path) if document is None else str(document.at(pointer))
+
+
+def replaced(plan: FilePlan, path: Path, old: Any, text: str, new: Any) -> None:
+    """Adds the edit by which ``path`` says ``new``, with comments and order kept. Raises ``RefusedError``."""
+    edited = rewrite(text, old, new)
+    if not edited.kept:
+        raise RefusedError(
+            f"{path}: it is written in a way that cannot be edited line by line",
+            "write it in block style, without anchors",
+        )
+    plan.edit(path, text, edited.text)
+
+
+def group_versions(folder: Path) -> set[tuple[str, str]]:
+    """The group-versions of the CRDs of a folder."""
+    pairs = set()
+    for path in (folder / "crds").glob("*.yaml"):
+        value, _ = read(path)
+        try:
+            pairs |= {(value["spec"]["group"], each["name"]) for each in value["spec"]["versions"]}
+        except (KeyError, TypeError):
+            continue
+    return {(g, v) for g, v in pairs if isinstance(g, str) and isinstance(v, str)}

@@ -14,10 +14,12 @@ from kubewright.config import FILE_NAME, PathSource, read_config
 from kubewright.diagnostics import Diagnostics
 from kubewright.emit.code.names import module_names
 from kubewright.emit.code.render import render
+from kubewright.output import HOOKS
 from kubewright.source.text import read_single
-from kubewright.tools.scaffold.writing import FilePlan
+from kubewright.tools.scaffold.writing import FilePlan, RefusedError
 
-FILE = "hooks.py"
+FILE = HOOKS
+_STEM = "hooks"
 _TABLE = "HOOKS"
 
 
@@ -51,16 +53,23 @@ def find_package(folder: Path, group_versions: set[tuple[str, str]]) -> Generate
 
 
 def add_kind(
-    plan: FilePlan, package: GeneratedFolder, kind: str, group: str, version: str, copied: str = ""
+    plan: FilePlan,
+    package: GeneratedFolder,
+    kind: str,
+    group: str,
+    version: str,
+    copied: tuple[str, str, str] | None = None,
 ) -> None:
     """Puts an entry of ``kind`` into the version's ``hooks.py``, which is made where there is none. ``copied`` is the
-    version whose behaviour it begins with, where that has any. A file that cannot be edited is left as it is."""
+    group, version and kind whose behaviour it begins with, where that has any. A file that cannot be edited is left as
+    it is."""
     place = package.hooks(group, version)
-    former = package.hooks(group, copied) if copied else place
     value, line = "Hooks()", ""
-    if copied and former.is_file() and kind in (_entries(former.read_text(encoding="utf-8")) or ()):
-        module = package.modules[group, copied]
-        value, line = f'{module.upper()}["{kind}"]', f"from ..{module}.hooks import HOOKS as {module.upper()}"
+    if copied is not None:
+        former, module = package.hooks(*copied[:2]), package.modules[copied[:2]]
+        if former.is_file() and copied[2] in (_entries(former.read_text(encoding="utf-8")) or ()):
+            value = f'{module.upper()}["{copied[2]}"]'
+            line = f"from ..{module}.hooks import HOOKS as {module.upper()}"
     before = place.read_bytes().decode() if place.is_file() else ""
     if before and kind in (_entries(before) or ()):
         return
@@ -98,8 +107,105 @@ def add_entry(text: str, kind: str, value: str, line: str) -> str | None:
     return result if _entries(result) == (*(_entries(text) or ()), kind) else None
 
 
-def _table(text: str) -> ast.Dict | None:
-    """The dict display that ``HOOKS`` is bound to."""
+def drop_kind(plan: FilePlan, package: GeneratedFolder, kind: str, group: str, version: str) -> None:
+    """Takes ``kind`` out of a version's ``hooks.py``, which goes with its last entry; what later versions have taken
+    from there becomes their own. Raises ``RefusedError`` where only a person can say how."""
+    place = package.hooks(group, version)
+    if not place.is_file():
+        return
+    text = plan.current(place)
+    module = package.modules[group, version]
+    others = {each: plan.current(each) for each in sorted(package.folder.glob(f"*/{FILE}")) if each != place}
+    heirs = {each: held for each, held in others.items() if f"..{module}.{_STEM} " in held}
+    kinds = _entries(text)
+    is_last = kinds is None or set(kinds) <= {kind}
+    if is_last and not _is_empty(text, "CONVERSIONS"):
+        raise RefusedError(
+            f"{place}: its CONVERSIONS would go with {version}", f"move them to the {FILE} of another version"
+        )
+    value = _value(text, kind)
+    for heir, before in heirs.items():
+        after = _inherited(before, module, kind, value)
+        if after is None and is_last and len(heirs) == 1 and _adds_nothing(before, module):
+            after = text.replace(f"{group}/{version}", f"{group}/{_version_of(package, heir)}")
+        if after is None:
+            raise RefusedError(
+                f"{heir} takes the hooks of {kind} from {place}, which goes",
+                "move the functions that it needs there, without the import, and run the command again",
+            )
+        plan.edit(heir, before, after)
+    if is_last:
+        plan.gone[place] = text
+        return
+    kept = _without_entry(text, kind)
+    if kept is None:
+        plan.notes.append(f"{place} was not edited: take {kind} out of its table {_TABLE}")
+    else:
+        plan.edit(place, text, kept)
+
+
+def _version_of(package: GeneratedFolder, hooks: Path) -> str:
+    return next(version for (_, version), name in package.modules.items() if name == hooks.parent.name)
+
+
+def _value(text: str, kind: str) -> ast.expr | None:
+    """What a table has for a kind."""
+    table = _table(text)
+    pairs = zip(table.keys, table.values, strict=True) if table is not None else ()
+    return next((value for key, value in pairs if isinstance(key, ast.Constant) and key.value == kind), None)
+
+
+def _inherited(text: str, module: str, kind: str, value: ast.expr | None) -> str | None:
+    """``text`` of a ``hooks.py`` with ``value`` where it took the hooks of ``kind`` from ``module``; ``None`` where the
+    value needs more than the runtime gives."""
+    needed = (
+        {node.id for node in ast.walk(value) if isinstance(node, ast.Name)} if value is not None else {""}
+    )
+    taken = f'{module.upper()}["{kind}"]'
+    if not needed <= {"Hooks"} or value is None:
+        return None if taken in text else text
+    result = text.replace(taken, ast.unparse(value))
+    line = f"from ..{module}.{_STEM} import {_TABLE} as {module.upper()}\n"
+    if module.upper() not in result.replace(line, ""):
+        result = result.replace(f"\n\n{line}", "\n").replace(line, "")
+    return result
+
+
+def _adds_nothing(text: str, module: str) -> bool:
+    """Whether a ``hooks.py`` is what scaffold made of it: entries that are taken from ``module``, and nothing else."""
+    table, body = _table(text), ast.parse(text).body
+    plain = (ast.Import, ast.ImportFrom, ast.Expr, ast.AnnAssign)
+    return (
+        table is not None
+        and all(isinstance(node, plain) for node in body)
+        and all(ast.unparse(value).startswith(f"{module.upper()}[") for value in table.values)
+        and _is_empty(text, "CONVERSIONS")
+    )
+
+
+def _is_empty(text: str, name: str) -> bool:
+    """Whether a table has no entries, or is not there."""
+    table = _table(text, name)
+    return table is None or not table.keys
+
+
+def _without_entry(text: str, kind: str) -> str | None:
+    """``text`` without an entry of its table that has lines of its own."""
+    value = _value(text, kind)
+    if value is None:
+        return None
+    lines = text.splitlines(keepends=True)
+    first, last = value.lineno - 1, value.end_lineno or value.lineno
+    if not lines[first].strip().startswith(f'"{kind}":'):
+        return None
+    result = "".join([*lines[:first], *lines[last:]])
+    return (
+        result if _entries(result) == tuple(each for each in _entries(text) or () if each != kind) else None
+    )
+
+
+def _table(text: str, called: str = "HOOKS") -> ast.Dict | None:
+    """The dict display that a name is bound to."""
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError):
@@ -111,7 +217,7 @@ def _table(text: str) -> ast.Dict | None:
         if (
             isinstance(node, ast.Assign | ast.AnnAssign)
             and isinstance(target, ast.Name)
-            and target.id == _TABLE
+            and target.id == called
             and isinstance(node.value, ast.Dict)
         ):
             return node.value

@@ -1,8 +1,8 @@
 """All files of a scaffold or none: new ones never take another's place, edited ones are exchanged whole.
 
 Everything is first written to temporary files next to the targets. New files are then linked into place, which fails
-where something stands; edited ones are renamed over the text they were made of. A fault on the way undoes
-what was done.
+where something stands; edited ones are renamed over the text they were made of, and what goes is deleted last. A fault
+on the way undoes what was done.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kubewright.diagnostics import Diagnostics
+from kubewright.diagnostics import Diagnostics, printable
 from kubewright.source.text import parse_documents
 
 
@@ -22,17 +22,36 @@ class RefusedError(Exception):
     """Why nothing was written, with the exit code: 1 something is in the way, 2 the input cannot be used."""
 
     def __init__(self, message: str, hint: str = "", code: int = 2) -> None:
-        super().__init__(f"{message}\n  hint: {hint}" if hint else message)
+        super().__init__(message)
+        self.hint = hint
         self.code = code
+
+    def __str__(self) -> str:
+        said = printable(str(self.args[0]))
+        return f"{said}\n  hint: {printable(self.hint)}" if self.hint else said
 
 
 @dataclass(slots=True)
 class FilePlan:
-    """What to write: ``new`` text by path, and ``edits``: path to (text it was made of, text it becomes)."""
+    """What to write: ``new`` text by path, ``edits``: path to (text it was made of, text it becomes), and ``gone``:
+    path to the text it has."""
 
     new: dict[Path, str] = field(default_factory=dict)
     edits: dict[Path, tuple[str, str]] = field(default_factory=dict)
+    gone: dict[Path, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+
+    def edit(self, path: Path, before: str, after: str) -> None:
+        """Adds an edit, or goes on with one that is there; nothing where the text stays as it is."""
+        first = self.edits[path][0] if path in self.edits else before
+        if first != after:
+            self.edits[path] = (first, after)
+
+    def current(self, path: Path) -> str:
+        """The text that a file has after the edits so far; empty for one that goes."""
+        if path in self.edits:
+            return self.edits[path][1]
+        return "" if path in self.gone else path.read_bytes().decode()
 
     def write(self) -> None:
         """Writes everything. Raises ``RefusedError`` (code 1) before anything is written if a new file exists or an
@@ -44,13 +63,15 @@ class FilePlan:
                 "nothing was written; scaffold never overwrites files",
                 1,
             )
-        for path, (before, _) in self.edits.items():
+        texts = {path: before for path, (before, _) in self.edits.items()} | self.gone
+        for path, before in texts.items():
             if path.read_bytes() != before.encode():
                 raise RefusedError(f"{path} changed while the command ran", "run the command again", 1)
         folders: list[Path] = []
         staged: list[tuple[Path, Path]] = []
         done: list[Path] = []
         exchanged: list[Path] = []
+        deleted: list[Path] = []
         try:
             _make_folders(self.new, folders)
             texts = self.new | {path: after for path, (_, after) in self.edits.items()}
@@ -64,7 +85,12 @@ class FilePlan:
                 if path in self.edits:
                     temporary.replace(path)
                     exchanged.append(path)
+            for path in self.gone:
+                path.unlink()
+                deleted.append(path)
         except BaseException as fault:
+            for path in deleted:
+                path.write_bytes(self.gone[path].encode())
             for path in exchanged:
                 path.write_bytes(self.edits[path][0].encode())
             for path in done:
