@@ -89,7 +89,7 @@ def test_a_renamed_field_is_renamed_wherever_its_path_is(shop: Path) -> None:
     scaffold("rename", "spec.mode", "spec.state", "--kind", "Widget", "--output", shop)
     spec = spec_of(shop, "v1beta1")
     assert [*spec["properties"]][:2] == ["address", "state"]
-    assert spec["properties"]["state"]["description"].startswith("state says")
+    assert spec["properties"]["state"]["description"].startswith("state ")
     assert spec["x-kubernetes-validations"] == [{"rule": "self.state != 'Off' || !has(self.state)"}]
     assert spec["default"] == {"state": "Active"}
     assert entry(shop, "v1beta1")["additionalPrinterColumns"][1]["jsonPath"] == ".spec.state"
@@ -216,7 +216,7 @@ def test_a_kind_moves_to_another_group_and_the_old_one_goes(shop: Path) -> None:
     )  # fmt: skip
     assert code == 0, err
     assert (yaml.safe_load(out)["kind"], yaml.safe_load(out)["spec"]["state"]) == ("Gizmo", "Active")
-    scaffold("retire", "--kind", "Widget", "--release", "0.9", "--output", shop)
+    scaffold("retire", "--kind", "Widget", "--release", "0.5", "--output", shop)
     left = [name for name in contents(shop) if "widget" in name and not name.startswith("generated")]
     assert left == ["conversions/widgets.yaml"]
     assert "widget" not in (shop / "kustomization.yaml").read_text()
@@ -299,7 +299,7 @@ def test_a_kind_stays_in_its_group(shop: Path) -> None:
     for arguments, said in (
         (["--to-group", GROUP], "Widget is of shop.example.com already"),
         (["--to-group", "shop.example.org"], "the groups begin with one word"),
-        (["--to-group", "platform"], "is not a DNS subdomain"),
+        (["--to-group", "platform"], "must be a DNS subdomain"),
     ):
         code, _, err = kubewright("scaffold", "move", "Widget", *arguments, "--output", shop)
         assert code in (1, 2) and said in err, err

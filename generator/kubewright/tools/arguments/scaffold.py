@@ -108,9 +108,7 @@ def _add_changes(
     move.add_argument("--to-group", metavar="GROUP", help="such as platform.example.com")
     move.add_argument("--to-kind", metavar="KIND", help="its name there (default: the same)")
     move.add_argument("--to-plural", metavar="PLURAL", help="default: the same, or by the rules of English")
-    retire = things.add_parser(
-        "retire", help="remove a version or, without VERSION, a whole kind"
-    )
+    retire = things.add_parser("retire", help="remove a version or, without VERSION, a whole kind")
     retire.add_argument("version", nargs="?", metavar="VERSION", help="such as v1alpha1")
     _add_kind(retire)
     retire.add_argument("--deprecate", action="store_true", help="only mark it as deprecated")

@@ -135,7 +135,7 @@ def drop_kind(plan: FilePlan, package: GeneratedFolder, kind: str, group: str, v
             )
         plan.edit(heir, before, after)
     if is_last:
-        plan.gone[place] = text
+        plan.delete(place)
         return
     kept = _without_entry(text, kind)
     if kept is None:

@@ -114,7 +114,7 @@ def retire_kind(kind: KindFile, release: str) -> FilePlan:
     if rules is not None:
         own = [each for each in (*rules.spokes, rules.hub) if each.rpartition("/")[0] == kind.group]
         if len(own) == len(rules.spokes) + 1:
-            plan.gone[rules.path] = rules.text
+            plan.delete(rules.path)
         else:
             for api_version in own:
                 rules.remove(api_version, release)
@@ -158,7 +158,7 @@ def _drop_sample(plan: FilePlan, kind: KindFile, version: str) -> None:
         sample = sample_of(kind.folder, kind.path, kind.crd, version)
     except RefusedError:
         return
-    plan.gone[sample] = sample.read_bytes().decode()
+    plan.delete(sample)
 
 
 def _drop_hooks(plan: FilePlan, kind: KindFile, versions: Iterable[str]) -> None:
@@ -173,7 +173,9 @@ def _drop_listed(plan: FilePlan, kind: KindFile) -> None:
     stem = kind.path.stem
     files = [kind.folder / f"rbac/{stem}-{role}.yaml" for role in ("viewer", "editor", "admin")]
     files.append(kind.folder / f"tests/test_{identifier(stem)}.py")
-    plan.gone |= {path: path.read_bytes().decode() for path in files if path.is_file()}
+    for path in files:
+        if path.is_file():
+            plan.delete(path)
     place = kind.folder / "kustomization.yaml"
     if not place.is_file():
         return

@@ -47,6 +47,10 @@ class FilePlan:
         if first != after:
             self.edits[path] = (first, after)
 
+    def delete(self, path: Path) -> None:
+        """Adds the deletion of a file, whatever edits it had."""
+        self.gone[path] = self.edits.pop(path)[0] if path in self.edits else path.read_bytes().decode()
+
     def current(self, path: Path) -> str:
         """The text that a file has after the edits so far; empty for one that goes."""
         if path in self.edits:
