@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "dev.kubewright.backup.v1.BackupSchedule": {"struct": {
   "apiVersion": "string",
   "kind": "string",
@@ -177,5 +177,5 @@ TYPES: Mapping[str, Type] = read_types(
   "start": "string",
   "end": "string"}}
 }
-"""
+'''
 )

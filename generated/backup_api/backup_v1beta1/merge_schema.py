@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "dev.kubewright.backup.v1beta1.BackupSchedule": {"struct": {
   "apiVersion": "string",
   "kind": "string",
@@ -53,5 +53,5 @@ TYPES: Mapping[str, Type] = read_types(
   "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
   "items": {"list": {"ref": "dev.kubewright.backup.v1beta1.BackupSchedule"}}}}
 }
-"""
+'''
 )

@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "dev.kubewright.flags.v1beta1.Expression": {"struct": {
   "attribute": "string",
   "in": {"list": "string", "set": true},
@@ -71,5 +71,5 @@ TYPES: Mapping[str, Type] = read_types(
   "weight": "number",
   "attachment": {"map": "deduced"}}}
 }
-"""
+'''
 )

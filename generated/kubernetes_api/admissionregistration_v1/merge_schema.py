@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.admissionregistration.v1.ApplyConfiguration": {"struct": {
   "expression": "string"}},
  "io.k8s.api.admissionregistration.v1.AuditAnnotation": {"struct": {
@@ -223,5 +223,5 @@ TYPES: Mapping[str, Type] = read_types(
   "service": {"ref": "io.k8s.api.admissionregistration.v1.ServiceReference"},
   "url": "string"}}
 }
-"""
+'''
 )

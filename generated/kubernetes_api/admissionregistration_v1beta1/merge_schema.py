@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.admissionregistration.v1beta1.ApplyConfiguration": {"struct": {
   "expression": "string"}},
  "io.k8s.api.admissionregistration.v1beta1.JSONPatch": {"struct": {
@@ -82,5 +82,5 @@ TYPES: Mapping[str, Type] = read_types(
   "expression": "string",
   "name": "string"}, "atomic": true}
 }
-"""
+'''
 )

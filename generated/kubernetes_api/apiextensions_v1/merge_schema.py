@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceColumnDefinition": {"struct": {
   "description": "string",
   "format": "string",
@@ -158,5 +158,5 @@ TYPES: Mapping[str, Type] = read_types(
   "clientConfig": {"ref": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.WebhookClientConfig"},
   "conversionReviewVersions": {"list": "string"}}}
 }
-"""
+'''
 )

@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService": {"struct": {
   "apiVersion": "string",
   "kind": "string",
@@ -46,5 +46,5 @@ TYPES: Mapping[str, Type] = read_types(
   "namespace": "string",
   "port": "number"}}
 }
-"""
+'''
 )

@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.apps.v1.ControllerRevision": {"struct": {
   "apiVersion": "string",
   "data": {"ref": "io.k8s.apimachinery.pkg.runtime.RawExtension"},
@@ -185,5 +185,5 @@ TYPES: Mapping[str, Type] = read_types(
   "rollingUpdate": {"ref": "io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy"},
   "type": "string"}}
 }
-"""
+'''
 )

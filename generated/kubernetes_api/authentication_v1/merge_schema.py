@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.authentication.v1.BoundObjectReference": {"struct": {
   "apiVersion": "string",
   "kind": "string",
@@ -55,5 +55,5 @@ TYPES: Mapping[str, Type] = read_types(
   "uid": "string",
   "username": "string"}}
 }
-"""
+'''
 )

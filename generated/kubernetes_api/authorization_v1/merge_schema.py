@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.authorization.v1.FieldSelectorAttributes": {"struct": {
   "rawSelector": "string",
   "requirements": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.FieldSelectorRequirement"}}}},
@@ -83,5 +83,5 @@ TYPES: Mapping[str, Type] = read_types(
   "nonResourceRules": {"list": {"ref": "io.k8s.api.authorization.v1.NonResourceRule"}},
   "resourceRules": {"list": {"ref": "io.k8s.api.authorization.v1.ResourceRule"}}}}
 }
-"""
+'''
 )

@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.autoscaling.v1.CrossVersionObjectReference": {"struct": {
   "apiVersion": "string",
   "kind": "string",
@@ -47,5 +47,5 @@ TYPES: Mapping[str, Type] = read_types(
   "replicas": "number",
   "selector": "string"}}
 }
-"""
+'''
 )

@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.autoscaling.v2.ContainerResourceMetricSource": {"struct": {
   "container": "string",
   "name": "string",
@@ -122,5 +122,5 @@ TYPES: Mapping[str, Type] = read_types(
   "current": {"ref": "io.k8s.api.autoscaling.v2.MetricValueStatus"},
   "name": "string"}}
 }
-"""
+'''
 )

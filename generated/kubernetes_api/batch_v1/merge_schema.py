@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.batch.v1.CronJob": {"struct": {
   "apiVersion": "string",
   "kind": "string",
@@ -116,5 +116,5 @@ TYPES: Mapping[str, Type] = read_types(
   "failed": {"list": "string", "set": true},
   "succeeded": {"list": "string", "set": true}}}
 }
-"""
+'''
 )

@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.certificates.v1.CertificateSigningRequest": {"struct": {
   "apiVersion": "string",
   "kind": "string",
@@ -86,5 +86,5 @@ TYPES: Mapping[str, Type] = read_types(
   "notAfter": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
   "notBefore": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Time"}}}
 }
-"""
+'''
 )

@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.coordination.v1alpha2.LeaseCandidate": {"struct": {
   "apiVersion": "string",
   "kind": "string",
@@ -27,5 +27,5 @@ TYPES: Mapping[str, Type] = read_types(
   "renewTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"},
   "strategy": "string"}}
 }
-"""
+'''
 )

@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.core.v1.AWSElasticBlockStoreVolumeSource": {"struct": {
   "fsType": "string",
   "partition": "number",
@@ -1381,5 +1381,5 @@ TYPES: Mapping[str, Type] = read_types(
   "hostProcess": "boolean",
   "runAsUserName": "string"}}
 }
-"""
+'''
 )

@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.discovery.v1.Endpoint": {"struct": {
   "addresses": {"list": "string", "set": true},
   "conditions": {"ref": "io.k8s.api.discovery.v1.EndpointConditions"},
@@ -47,5 +47,5 @@ TYPES: Mapping[str, Type] = read_types(
  "io.k8s.api.discovery.v1.ForZone": {"struct": {
   "name": "string"}}
 }
-"""
+'''
 )

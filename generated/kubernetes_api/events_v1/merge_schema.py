@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.events.v1.Event": {"struct": {
   "action": "string",
   "apiVersion": "string",
@@ -36,5 +36,5 @@ TYPES: Mapping[str, Type] = read_types(
   "count": "number",
   "lastObservedTime": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"}}}
 }
-"""
+'''
 )

@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.flowcontrol.v1.ExemptPriorityLevelConfiguration": {"struct": {
   "lendablePercent": "number",
   "nominalConcurrencyShares": "number"}},
@@ -111,5 +111,5 @@ TYPES: Mapping[str, Type] = read_types(
  "io.k8s.api.flowcontrol.v1.UserSubject": {"struct": {
   "name": "string"}}
 }
-"""
+'''
 )

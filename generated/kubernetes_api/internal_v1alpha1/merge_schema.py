@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.apiserverinternal.v1alpha1.ServerStorageVersion": {"struct": {
   "apiServerID": "string",
   "decodableVersions": {"list": "string", "set": true},
@@ -38,5 +38,5 @@ TYPES: Mapping[str, Type] = read_types(
   "conditions": {"list": {"ref": "io.k8s.api.apiserverinternal.v1alpha1.StorageVersionCondition"}, "keys": ["type"]},
   "storageVersions": {"list": {"ref": "io.k8s.api.apiserverinternal.v1alpha1.ServerStorageVersion"}, "keys": ["apiServerID"]}}}
 }
-"""
+'''
 )

@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.lifecycle.v1alpha1.Eviction": {"struct": {
   "apiVersion": "string",
   "kind": "string",
@@ -91,5 +91,5 @@ TYPES: Mapping[str, Type] = read_types(
   "priority": "number",
   "state": "string"}, "atomic": true}
 }
-"""
+'''
 )

@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.apimachinery.pkg.api.resource.Quantity": "any",
  "io.k8s.apimachinery.pkg.apis.meta.v1.APIGroup": {"struct": {
   "apiVersion": "string",
@@ -169,5 +169,5 @@ TYPES: Mapping[str, Type] = read_types(
   "minor": "string",
   "platform": "string"}}
 }
-"""
+'''
 )

@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.networking.v1.HTTPIngressPath": {"struct": {
   "backend": {"ref": "io.k8s.api.networking.v1.IngressBackend"},
   "path": "string",
@@ -147,5 +147,5 @@ TYPES: Mapping[str, Type] = read_types(
    "merge_key": "type"
   }}}
 }
-"""
+'''
 )

@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.node.v1.Overhead": {"struct": {
   "podFixed": {"map": {"ref": "io.k8s.apimachinery.pkg.api.resource.Quantity"}}}},
  "io.k8s.api.node.v1.RuntimeClass": {"struct": {
@@ -27,5 +27,5 @@ TYPES: Mapping[str, Type] = read_types(
   "nodeSelector": {"map": "string", "atomic": true},
   "tolerations": {"list": {"ref": "io.k8s.api.core.v1.Toleration"}}}}
 }
-"""
+'''
 )

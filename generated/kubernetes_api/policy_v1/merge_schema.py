@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.policy.v1.Eviction": {"struct": {
   "apiVersion": "string",
   "deleteOptions": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"},
@@ -44,5 +44,5 @@ TYPES: Mapping[str, Type] = read_types(
   "expectedPods": "number",
   "observedGeneration": "number"}}
 }
-"""
+'''
 )

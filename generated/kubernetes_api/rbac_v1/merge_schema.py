@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.rbac.v1.AggregationRule": {"struct": {
   "clusterRoleSelectors": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"}}}},
  "io.k8s.api.rbac.v1.ClusterRole": {"struct": {
@@ -70,5 +70,5 @@ TYPES: Mapping[str, Type] = read_types(
   "name": "string",
   "namespace": "string"}, "atomic": true}
 }
-"""
+'''
 )

@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.resource.v1alpha3.DeviceTaint": {"struct": {
   "effect": "string",
   "key": "string",
@@ -92,5 +92,5 @@ TYPES: Mapping[str, Type] = read_types(
   "fullyAvailableDevices": "number",
   "partiallyAvailableDevices": "number"}}
 }
-"""
+'''
 )

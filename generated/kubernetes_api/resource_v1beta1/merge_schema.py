@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.resource.v1beta1.AllocatedDeviceStatus": {"struct": {
   "conditions": {"list": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"}, "keys": ["type"]},
   "data": {"ref": "io.k8s.apimachinery.pkg.runtime.RawExtension"},
@@ -235,5 +235,5 @@ TYPES: Mapping[str, Type] = read_types(
   "sharedCounters": {"list": {"ref": "io.k8s.api.resource.v1beta1.CounterSet"}},
   "skipNodeOperations": {"list": "string", "set": true}}}
 }
-"""
+'''
 )

@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.scheduling.v1.PriorityClass": {"struct": {
   "apiVersion": "string",
   "description": "string",
@@ -23,5 +23,5 @@ TYPES: Mapping[str, Type] = read_types(
   "kind": "string",
   "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"}}}
 }
-"""
+'''
 )

@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.scheduling.v1beta1.AllCompositeDisruptionMode": {"map": "deduced"},
  "io.k8s.api.scheduling.v1beta1.AllDisruptionMode": {"map": "deduced"},
  "io.k8s.api.scheduling.v1beta1.BasicSchedulingPolicy": {"map": "deduced"},
@@ -129,5 +129,5 @@ TYPES: Mapping[str, Type] = read_types(
   "controllerRef": {"ref": "io.k8s.api.scheduling.v1beta1.TypedLocalObjectReference"},
   "podGroupTemplates": {"list": {"ref": "io.k8s.api.scheduling.v1beta1.PodGroupTemplate"}, "keys": ["name"]}}}
 }
-"""
+'''
 )

@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.storage.v1.CSIDriver": {"struct": {
   "apiVersion": "string",
   "kind": "string",
@@ -134,5 +134,5 @@ TYPES: Mapping[str, Type] = read_types(
  "io.k8s.api.storage.v1.VolumeNodeResources": {"struct": {
   "count": "number"}}
 }
-"""
+'''
 )

@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.api.storagemigration.v1beta1.StorageVersionMigration": {"struct": {
   "apiVersion": "string",
   "kind": "string",
@@ -31,5 +31,5 @@ TYPES: Mapping[str, Type] = read_types(
   },
   "resourceVersion": "string"}}
 }
-"""
+'''
 )

@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "dev.kubewright.messaging.v1.Broker": {"struct": {
   "apiVersion": "string",
   "kind": "string",
@@ -177,5 +177,5 @@ TYPES: Mapping[str, Type] = read_types(
   "disk": {"ref": "dev.kubewright.messaging.v1.DiskSource"},
   "memory": {"ref": "dev.kubewright.messaging.v1.MemorySource"}}}
 }
-"""
+'''
 )

@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.apimachinery.pkg.api.resource.Quantity": "any",
  "io.k8s.apimachinery.pkg.apis.meta.v1.Condition": {"struct": {
   "type": "string",
@@ -80,5 +80,5 @@ TYPES: Mapping[str, Type] = read_types(
  "io.k8s.apimachinery.pkg.runtime.RawExtension": "untyped",
  "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "any"
 }
-"""
+'''
 )

@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "dev.kubewright.example.v1.Website": {"struct": {
   "apiVersion": "string",
   "kind": "string",
@@ -21,5 +21,5 @@ TYPES: Mapping[str, Type] = read_types(
   "metadata": {"ref": "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
   "items": {"list": {"ref": "dev.kubewright.example.v1.Website"}}}}
 }
-"""
+'''
 )

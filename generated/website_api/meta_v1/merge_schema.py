@@ -8,7 +8,7 @@ from apimachinery.merge.schema import Type
 from apimachinery.merge.table import read_types
 
 TYPES: Mapping[str, Type] = read_types(
-    r"""{
+    r'''{
  "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1": {"map": "deduced"},
  "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta": {"struct": {
   "continue": "string",
@@ -56,5 +56,5 @@ TYPES: Mapping[str, Type] = read_types(
   "selector": "string"}},
  "io.k8s.apimachinery.pkg.apis.meta.v1.Time": "any"
 }
-"""
+'''
 )
