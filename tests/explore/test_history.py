@@ -77,6 +77,20 @@ def test_one_object(server: ApiServer) -> None:
     assert all(re.fullmatch(r"\d{4}-.*Z", each["time"]) for each in entries)
 
 
+def test_who_wrote_is_who_owns_what_changed(server: ApiServer) -> None:
+    # The time of an entry is when its fields became its own; the same fields with other values leave it as it is.
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"k": "1"}}
+    server.request("POST", f"{CONFIG_MAPS}?fieldManager=first", body)
+    server.request("PATCH", f"{CONFIG_MAPS}/c?fieldManager=second", {"data": {"l": "1"}}, MERGE)
+    server.request("PATCH", f"{CONFIG_MAPS}/c?fieldManager=first", {"data": {"k": "2"}}, MERGE)
+    entries = json.loads(history(server, "cm/c", "-n", "default", "--format", "json")[1])
+    assert [each["managers"] for each in entries] == [
+        ["first (Update)"],
+        ["second (Update)"],
+        ["first (Update)"],
+    ]
+
+
 def test_text_and_differences(server: ApiServer) -> None:
     _, out, _ = history(server, "cm/a", "-n", "default", "--diff")
     assert re.search(r"^TIME +VERSION +CHANGE +USER +FIELD MANAGERS$", out, re.M)

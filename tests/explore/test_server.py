@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import http.client
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -430,6 +433,61 @@ def test_command_lines_that_cannot_be(words: list[str], said: str) -> None:
     assert said in err
 
 
-def test_proxies_are_refused() -> None:
-    with pytest.raises(ConfigError, match="proxy-url"):
-        Upstream(Config(server="http://x", proxy_url="http://p"), login=False)
+class ForwardProxy:
+    """An HTTP proxy that asks for a password: CONNECT, and requests with the whole URL."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self._server: asyncio.Server | None = None
+        self.url = ""
+
+    async def start(self) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.url = f"http://jane:secret@127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    async def stop(self) -> None:
+        assert self._server is not None
+        self._server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        method, target, _ = head.split("\r\n")[0].split(" ")
+        is_known = f"Basic {base64.b64encode(b'jane:secret').decode()}" in head
+        self.seen.append(f"{method} {'known' if is_known else 'unknown'}")
+        host, _, port = target.removeprefix("http://").partition("/")[0].rpartition(":")
+        there, back = await asyncio.open_connection(host, int(port))
+        if method == "CONNECT":
+            writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        else:
+            back.write(head.replace(f"http://{host}:{port}", "").encode())
+        await asyncio.gather(self._pass(reader, back), self._pass(there, writer), return_exceptions=True)
+
+    async def _pass(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        while data := await source.read(1 << 16):
+            sink.write(data)
+            await sink.drain()
+        sink.close()
+
+
+@pytest.mark.parametrize(("tls", "seen"), [(True, "CONNECT known"), (False, "GET known")])
+def test_through_a_proxy(tls: bool, seen: str) -> None:
+    with ApiServer(tls=tls) as server:
+        proxy = ServerThread(ForwardProxy())
+        config = replace(Config.load(server.kubeconfig), proxy_url=proxy.server.url)
+        thread = _running(config, login=False)
+        try:
+            status, _, body = Asking(thread.server)("GET", NODES)
+            assert (status, json.loads(body)["kind"]) == (200, "NamespaceList")
+            assert proxy.server.seen == [seen]
+        finally:
+            thread.stop()
+            proxy.stop()
+
+
+def test_other_proxies_are_refused_by_name() -> None:
+    config = Config(server="http://x", proxy_url="socks5://jane:secret@p:1080")
+    with pytest.raises(
+        ConfigError, match=r'proxy-url "socks5://p:1080".*http and https proxies only'
+    ) as refusal:
+        Upstream(config, login=False)
+    assert "secret" not in str(refusal.value)

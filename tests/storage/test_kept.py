@@ -146,6 +146,36 @@ def test_a_database_with_kept_versions_opens_without_the_option(tmp_path: Path) 
     run(path, None, again)
 
 
+@pytest.mark.parametrize("seconds", [0.0, FOREVER])
+def test_what_was_kept_goes_in_its_time_without_the_option(
+    tmp_path: Path, seconds: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "x.db"
+
+    async def write(storage: SqliteStorage) -> None:
+        # A later run bounds it by another time: the last one counts.
+        await life(storage)
+        await storage.compact(storage.revision)
+
+    async def again(storage: SqliteStorage) -> None:
+        assert storage.past is None
+        await life(storage, "/core/x/c")
+        await storage.compact(storage.revision)
+
+    async def nothing(storage: SqliteStorage) -> None:
+        pass
+
+    run(path, KeepOptions(FOREVER), write)
+    run(path, KeepOptions(seconds), nothing)
+    run(path, None, again)
+    assert "an earlier run kept versions" in caplog.text
+    database = sqlite3.connect(path)
+    kept = [key for (key,) in database.execute("SELECT DISTINCT key FROM kept")]
+    assert kept == (["/core/x/a"] if seconds else [])
+    assert database.execute("SELECT count(*) > 0 FROM written").fetchone() == (int(bool(seconds)),)
+    database.close()
+
+
 def test_memory_keeps_nothing() -> None:
     with pytest.raises(StorageUrlError, match="keeps no versions"):
         asyncio.run(open_storage("memory://", StorageOptions(keep=KeepOptions(1.0))))

@@ -130,9 +130,10 @@ class _Line:
 
 
 class Outgoing:
-    """All calls of one server: a pool of connections on its event loop."""
+    """All calls of one server: a pool of connections on its event loop, through an HTTP ``proxy`` if one is given."""
 
-    def __init__(self) -> None:
+    def __init__(self, proxy: str = "") -> None:
+        self._proxy = proxy or None
         self._session: aiohttp.ClientSession | None = None
         self._lines: dict[str, _Line] = {}
 
@@ -209,6 +210,7 @@ class Outgoing:
                     data=body,
                     ssl=endpoint.tls if endpoint.tls is not None else True,
                     server_hostname=endpoint.server_name or None,
+                    proxy=self._proxy,
                     allow_redirects=False,
                     timeout=timeout,
                     skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),

@@ -25,6 +25,8 @@ from apimachinery.merge.managed_fields import Managed, Owner, decode
 Owners = tuple[int, ...]
 """Managers, by their index in ``Ownership.managers``."""
 NOBODY: Final[Owners] = ()
+_SHORT_LIST = 100
+"""Lists whose items are looked for wherever they were before; those of longer ones are compared by their index."""
 
 
 class Manager(NamedTuple):
@@ -137,3 +139,28 @@ class OwnedPlace(NamedTuple):
         if node is not None and node.members:
             return OwnedPlace(node, Share(tuple(node.members)), tuple(node.leaves))
         return OwnedPlace(node, Share(self.whole_owners, bool(self.whole_owners)), self.whole_owners)
+
+
+def owners_of_changes(before: Any, after: dict[str, Any], ownership: Ownership) -> Owners:
+    """The managers that own what differs in ``after``, an object with this ownership, from what it was ``before``."""
+    found: set[int] = set()
+    _add_changes(before, after, OwnedPlace.top(ownership), found)
+    return tuple(sorted(found))
+
+
+def _add_changes(before: Any, after: Any, place: OwnedPlace, found: set[int]) -> None:
+    if before == after:
+        return
+    if isinstance(after, dict) and isinstance(before, dict):
+        for name, item in after.items():
+            _add_changes(before.get(name), item, place.field(name)[1], found)
+    elif isinstance(after, list) and isinstance(before, list):
+        for number, (item, (_, below)) in enumerate(zip(after, place.items(after), strict=True)):
+            # An item that only moved is no change of what it holds.
+            if len(before) > _SHORT_LIST or item not in before:
+                _add_changes(before[number] if number < len(before) else None, item, below, found)
+    else:
+        found.update(place.share.owners)
+        if isinstance(after, dict):
+            for name, item in after.items():
+                _add_changes(None, item, place.field(name)[1], found)

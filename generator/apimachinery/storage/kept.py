@@ -13,10 +13,14 @@ nothing of it.
 Bounds. A version goes ``seconds`` after it was moved, which is that long after something took its place (a
 compaction later). Before that the oldest go as soon as all of them are more than ``most_bytes``. On a full disk all
 of them go: the past makes room for the present.
+
+A database that is opened without keeping has no more of what was kept before than it was kept for: it is still
+pruned, by the time that the database has noted, and nobody reads it.
 """
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -61,7 +65,11 @@ SELECT v.revision, v.key, v.created, v.deleted, v.value, v.checksum, w.time, w.a
     WHERE key >= :low AND key < :high AND revision < :before
 ) v LEFT JOIN written w ON w.revision = v.revision ORDER BY v.revision DESC
 """
+_HAS_TABLE = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'kept'"
+_LEFT = "SELECT count(*), coalesce(sum(length(value)), 0) FROM kept"
+_SECONDS = "kept_seconds"
 NEVER = 1 << 62
+log = logging.getLogger("kubewright.storage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +114,39 @@ class KeepsVersions(Protocol):
 class KeptVersions:
     """The tables, over the log's connections; each method says on whose thread it is called."""
 
-    def __init__(self, writer: sqlite3.Connection, reader: sqlite3.Connection, options: KeepOptions) -> None:
+    def __init__(
+        self,
+        writer: sqlite3.Connection,
+        reader: sqlite3.Connection,
+        options: KeepOptions,
+        *,
+        is_left: bool = False,
+    ) -> None:
+        """``is_left``: nothing is kept any more, and what is there goes in its time."""
         self._writer, self._reader = writer, reader
         self._options = options
+        self._is_left = is_left
         self._expected: dict[int, tuple[int, str]] = {}
-        writer.executescript(_SCHEMA)
+        if not is_left:
+            writer.executescript(_SCHEMA)
+            writer.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (_SECONDS, int(options.seconds)))
         (self._bytes,) = writer.execute(_MOVED_BYTES).fetchone()
+
+    @classmethod
+    def left_in(cls, writer: sqlite3.Connection, reader: sqlite3.Connection) -> KeptVersions | None:
+        """What an earlier run kept in a database that now keeps nothing; None where nothing is left."""
+        if not writer.execute(_HAS_TABLE).fetchone():
+            return None
+        left, size = writer.execute(_LEFT).fetchone()
+        if not left and not writer.execute("SELECT 1 FROM written LIMIT 1").fetchone():
+            return None
+        (seconds,) = writer.execute("SELECT value FROM facts WHERE name = ?", (_SECONDS,)).fetchone() or (0,)
+        if left:
+            log.warning(
+                "an earlier run kept versions; they go in their time",
+                extra={"versions": left, "bytes": size, "kept_seconds": seconds},
+            )
+        return cls(writer, reader, KeepOptions(seconds), is_left=True)
 
     def expect(self, events: Sequence[Event]) -> None:
         """Notes time and author of what is appended. On the loop."""
@@ -156,7 +191,9 @@ class KeptVersions:
             self._writer.executemany("DELETE FROM written WHERE revision = ?", gone)
             self._writer.execute("COMMIT")
             if len(gone) < PRUNED_PER_STEP:
-                return
+                break
+        if self._is_left and not self._writer.execute("SELECT 1 FROM kept LIMIT 1").fetchone():
+            self._writer.execute("DELETE FROM written")
 
     def clear(self) -> None:
         """Drops everything: the disk is full. On the committing thread."""

@@ -136,8 +136,8 @@ class Commits:
         while low < revision:
             low = await self._on_disk(lambda low=low: self._log.forget(low, revision, COMPACTED_PER_STEP))  # type: ignore[misc]
             self._forgotten = low
-        if self._log.kept is not None:
-            await self._on_disk(self._log.kept.prune)
+        if self._log.pruned is not None:
+            await self._on_disk(self._log.pruned.prune)
         await self._on_disk(self._log.shrink)
 
     async def close(self) -> None:
@@ -337,8 +337,8 @@ class Commits:
         try:
             if revision > self.compacted:
                 self._log.set_compacted(revision)
-            if self._log.kept is not None:
-                self._log.kept.clear()
+            if self._log.pruned is not None:
+                self._log.pruned.clear()
             low = self._forgotten
             while low < revision:
                 low = self._log.forget(low, revision, COMPACTED_PER_STEP, for_room=True)

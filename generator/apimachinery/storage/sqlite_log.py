@@ -101,6 +101,7 @@ class Log:
         keep: KeepOptions | None = None,
     ) -> None:
         self.kept: KeptVersions | None = None
+        self.pruned: KeptVersions | None = None
         self._path = path
         self._sealing = sealing
         self._wal = path.with_name(path.name + "-wal")
@@ -115,7 +116,9 @@ class Log:
             self._writer.execute(f"PRAGMA busy_timeout = {int(LOCK_SECONDS * 1000)}").fetchone()
             self._reader = _connect(path)
             if keep is not None:
-                self.kept = KeptVersions(self._writer, self._reader, keep)
+                self.pruned = self.kept = KeptVersions(self._writer, self._reader, keep)
+            else:
+                self.pruned = KeptVersions.left_in(self._writer, self._reader)
         except sqlite3.Error as fault:
             raise explained(path, fault) from None
 

@@ -10,14 +10,15 @@ form it does not know.
     {"kind": "History", "apiVersion": "kubewright.dev/v1", "metadata": {"continue": "…"},
      "entries": [{"revision", "time", "change", "user", "managers", "namespace", "name", "object"}, …]}
 
-Entries are newest first. ``change`` is created, updated or deleted; ``managers`` are those whose entry in
-managedFields is the newest, ``user`` is who was authenticated. Lists leave ``object`` out. ``limit`` and
+Entries are newest first. ``change`` is created, updated or deleted; ``managers`` are those who wrote, as far as
+managedFields say (``writers``), ``user`` is who was authenticated. Lists leave ``object`` out. ``limit`` and
 ``continue`` page, a large answer ends early.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -25,6 +26,8 @@ from typing import Any
 from apimachinery.http.messages import Request, Response
 from apimachinery.http.steps import ASKS, Asking, Wait, Work
 from apimachinery.kinds.hooks import Json
+from apimachinery.merge.managed_fields import EntryError
+from apimachinery.merge.owners import Ownership, owners_of_changes
 from apimachinery.meta.asked import Route
 from apimachinery.meta.errors import bad_request
 from apimachinery.server.catalog.served import Served
@@ -91,7 +94,7 @@ def _entries(versions: Sequence[PastVersion], served: Served, whole: bool) -> li
 
 
 def _entry(version: PastVersion, served: Served, whole: bool, before: Json) -> tuple[Json, Json]:
-    """The entry of a version, and its metadata."""
+    """The entry of a version, and its object."""
     record = version.record
     obj: Any = decode(served.shown(record))
     metadata = obj.get("metadata") or {}
@@ -101,11 +104,11 @@ def _entry(version: PastVersion, served: Served, whole: bool, before: Json) -> t
         "time": _time(version.time),
         "change": change,
         "user": version.author,
-        "managers": [] if version.deleted else writers(metadata, before),
+        "managers": [] if version.deleted else writers(obj, before),
         "namespace": metadata.get("namespace", ""),
         "name": metadata.get("name", ""),
     }
-    return ({**entry, "object": obj} if whole else entry), metadata
+    return ({**entry, "object": obj} if whole else entry), obj
 
 
 def _time(seconds: float) -> str:
@@ -114,20 +117,36 @@ def _time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def writers(metadata: Json, before: Json) -> list[str]:
-    """Who wrote, as far as an object says: the managers whose entries are new or have another time than before. Where
-    none are (they wrote again within a second), or nothing is known of before, those with the newest time."""
+def writers(obj: Json, before: Json) -> list[str]:
+    """Who wrote, as far as an object says: the managers whose entries are new or have another time than before. An
+    entry keeps its time where the same fields get other values: then those who own these. Where nothing is known of
+    before, those with the newest time."""
     were = {_who(each): each.get("time") for each in _managed(before)}
-    entries = {_who(each): str(each.get("time") or "") for each in _managed(metadata)}
+    entries = {_who(each): str(each.get("time") or "") for each in _managed(obj)}
     changed = [who for who, time in entries.items() if were and (who not in were or were[who] != time)]
+    if were and not changed:
+        with suppress(EntryError):  # of a version to come
+            changed = _owners_of_values(obj, before)
     newest = max(entries.values(), default="")
     return changed or [who for who, time in entries.items() if time == newest]
 
 
-def _managed(metadata: Json) -> list[Json]:
-    return [each for each in metadata.get("managedFields") or () if isinstance(each, dict)]
+def _owners_of_values(obj: Json, before: Json) -> list[str]:
+    ownership = Ownership.of(obj)
+    owners = (ownership.managers[number].owner for number in owners_of_changes(before, obj, ownership))
+    return [_shown(owner.manager, owner.operation, owner.subresource) for owner in owners]
+
+
+def _managed(obj: Json) -> list[Json]:
+    entries = (obj.get("metadata") or {}).get("managedFields") or ()
+    return [each for each in entries if isinstance(each, dict)]
 
 
 def _who(entry: Json) -> str:
-    part = f"/{entry['subresource']}" if entry.get("subresource") else ""
-    return f"{entry.get('manager', '')}{part} ({entry.get('operation', '')})"
+    return _shown(
+        str(entry.get("manager", "")), str(entry.get("operation", "")), str(entry.get("subresource") or "")
+    )
+
+
+def _shown(manager: str, operation: str, subresource: str) -> str:
+    return f"{manager}{f'/{subresource}' if subresource else ''} ({operation})"

@@ -28,12 +28,11 @@ class Upstream:
     """Sends requests on. ``login``: with the page's own token, and never with those of the configuration."""
 
     def __init__(self, config: Config, *, login: bool) -> None:
-        if config.proxy_url:
-            raise ConfigError("proxy-url: the explorer reaches clusters without a proxy only")
+        _check_proxy(config.proxy_url)
         self.config = config
         self.login = login
         self._credentials = CredentialSource(config)
-        self._outgoing = Outgoing()
+        self._outgoing = Outgoing(config.proxy_url)
         self._tls: tuple[object, ssl.SSLContext | None] = (None, None)
         address = urlsplit(config.server)
         self._root = f"{address.scheme}://{address.netloc}"
@@ -114,6 +113,17 @@ class Upstream:
     async def close(self) -> None:
         """Closes all connections."""
         await self._outgoing.close()
+
+
+def _check_proxy(url: str) -> None:
+    """Raises ConfigError for a proxy that is no HTTP proxy; its password is not shown."""
+    proxy = urlsplit(url)
+    if url and proxy.scheme not in ("http", "https"):
+        shown = proxy._replace(netloc=proxy.netloc.rpartition("@")[2]).geturl()
+        raise ConfigError(
+            f'proxy-url "{shown}": the explorer goes through http and https proxies only; '
+            "kubectl proxy goes through others, and explore --url http://127.0.0.1:8001 to it"
+        )
 
 
 class ClusterOfRequest:

@@ -46,7 +46,8 @@ def _kept_versions(options: argparse.Namespace) -> KeepOptions | None:
         return None
     if storage_path(options.storage) is None:
         raise OptionError(
-            f"--keep-history: {options.storage} keeps no versions; give --storage sqlite:///PATH"
+            f"--keep-history: {options.storage} keeps no versions; give --storage sqlite:///PATH, or --audit-log-path "
+            "and read that log with kubewright history --audit"
         )
     seconds = duration(text)
     if seconds <= 0 or options.keep_history_size <= 0:
