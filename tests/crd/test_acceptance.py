@@ -67,7 +67,7 @@ def test_protected_groups_tell_their_approval() -> None:
     made["spec"]["group"] = "x.k8s.io"
     made["metadata"]["annotations"] = {"api-approved.kubernetes.io": "unapproved, trial"}
     outcome = accept_names(made, [])
-    assert outcome.conditions[-1] == {
+    assert outcome.conditions[0] == {
         "type": "KubernetesAPIApprovalPolicyConformant",
         "status": "False",
         "reason": "UnapprovedAnnotation",

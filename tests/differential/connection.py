@@ -163,8 +163,14 @@ def decoded(raw: bytes, head: dict[str, Any]) -> Any:
         return {"unreadable": base64.b64encode(raw[:300]).decode()}
 
 
+def _number(text: str) -> Any:
+    """A number with a point or an exponent; one that is spelled otherwise than usual keeps its spelling."""
+    value = float(text)
+    return value if str(value) == text else {"number": text}
+
+
 def _json_values(text: str) -> Any:
-    decoder, values, place = json.JSONDecoder(), [], 0
+    decoder, values, place = json.JSONDecoder(parse_float=_number), [], 0
     while place < len(text):
         value, place = decoder.raw_decode(text, place)
         values.append(value)

@@ -8,6 +8,7 @@ from apimachinery.crd.acceptance import (
     HeldNames,
     accept_names,
     decide_names,
+    has_bad_bundle,
     structure_condition,
 )
 from apimachinery.crd.check import check_crd, check_crd_status
@@ -21,6 +22,7 @@ __all__ = [
     "check_crd_status",
     "decide_names",
     "default_crd",
+    "has_bad_bundle",
     "prepare_crd_for_create",
     "prepare_crd_for_update",
     "structure_condition",

@@ -14,7 +14,7 @@ from typing import Any
 
 from apimachinery.crd.check import is_established
 from apimachinery.crd.form import TooDeepError, read_form
-from apimachinery.crd.parts import approval, is_protected
+from apimachinery.crd.parts import approval, bundle_faults, is_protected
 from apimachinery.crd.structural import structural_faults, unreadable
 from apimachinery.meta.field_errors import aggregate
 
@@ -39,8 +39,8 @@ class Acceptance:
 def accept_names(crd: dict[str, Any], others: Iterable[dict[str, Any]]) -> Acceptance:
     """Compute what the naming controller decides for ``crd`` among the ``others`` (itself may be among them).
 
-    Conditions come as NamesAccepted, Established, NonStructuralSchema and
-    KubernetesAPIApprovalPolicyConformant, the last two only where they apply. Setting
+    Conditions come as KubernetesAPIApprovalPolicyConformant, NamesAccepted, Established and
+    NonStructuralSchema, the first and the last only where they apply. Setting
     ``lastTransitionTime`` is the caller's.
     """
     return decide_names(crd, *_taken(crd, others), structure_condition(crd))
@@ -56,13 +56,27 @@ def decide_names(
         spec.get("names") or {}, (crd.get("status") or {}).get("acceptedNames") or {}, resources, kinds
     )
     conditions = [conflict or _condition("NamesAccepted", "True", "NoConflicts", "no conflicts found")]
-    if is_established(crd) or conflict is None:
-        text = "the initial names have been accepted"
-        conditions.append(_condition("Established", "True", "InitialNamesAccepted", text))
-    else:
-        conditions.append(_condition("Established", "False", "NotAccepted", "not all names are accepted"))
-    conditions += [each for each in (structure, _approval(crd)) if each is not None]
-    return Acceptance(names, tuple(conditions))
+    conditions.append(_established(crd, accepted=conflict is None))
+    found = (_approval(crd), *conditions, structure)
+    return Acceptance(names, tuple(each for each in found if each is not None))
+
+
+def has_bad_bundle(crd: dict[str, Any]) -> bool:
+    """Whether a conversion webhook's certificates cannot be read, so that nobody can convert."""
+    conversion = (crd.get("spec") or {}).get("conversion") or {}
+    client = (conversion.get("webhook") or {}).get("clientConfig") or {}
+    return bool(client.get("caBundle")) and any(bundle_faults(client["caBundle"], ""))
+
+
+def _established(crd: dict[str, Any], *, accepted: bool) -> Condition:
+    if not is_established(crd):
+        if not accepted:
+            return _condition("Established", "False", "NotAccepted", "not all names are accepted")
+        if has_bad_bundle(crd):
+            text = "The conversion webhook CABundle is invalid"
+            return _condition("Established", "False", "InvalidCABundle", text)
+    text = "the initial names have been accepted"
+    return _condition("Established", "True", "InitialNamesAccepted", text)
 
 
 class HeldNames:

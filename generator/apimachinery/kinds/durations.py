@@ -7,6 +7,8 @@ from typing import Any
 
 from apimachinery.meta.clock import wall
 
+_LONGEST = (1 << 63) / 1e9  # what Go's time.Duration holds: 292 years
+
 
 def since(moment: Any) -> str:
     """How long ago an RFC 3339 text says.
@@ -17,7 +19,7 @@ def since(moment: Any) -> str:
         return "<unknown>"
     try:
         then = datetime.fromisoformat(str(moment).replace("Z", "+00:00"))
-        seconds = wall() - then.timestamp()
+        seconds = min(wall() - then.timestamp(), _LONGEST)
     except (ValueError, OverflowError):
         return "<invalid>"
     return human(seconds)

@@ -1,7 +1,7 @@
 """How Go prints values: the quotes, numbers and JSON that are in kube-apiserver's texts.
 
 Sources: strconv.Quote (printable runes stay, the others are escaped), fmt's ``%v`` of a float64 (shortest
-form, exponent below 1e-4 and from 1e21), encoding/json (sorted keys, ``<``, ``>`` and ``&`` escaped).
+form, exponent below 1e-4 and from 1e6), encoding/json (sorted keys, ``<``, ``>`` and ``&`` escaped).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 _SHORT = {
     "\a": r"\a",
     "\b": r"\b",
@@ -44,8 +45,8 @@ def go_value(value: Any) -> str:
     """Print a JSON value as a field error does: strings quoted, numbers plain, the rest as JSON."""
     if isinstance(value, str):
         return go_quote(value)
-    if isinstance(value, float):
-        return go_float(value)
+    if isinstance(value, int | float) and isinstance(number := as_go(value), float):
+        return go_float(number)
     if isinstance(value, InOrder):
         return go_struct_json(value.value)
     if isinstance(value, Printed):
@@ -92,6 +93,13 @@ def _escaped(char: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+def as_go(value: Any) -> Any:
+    """A JSON value as Go's decoder holds it: an integer beyond int64 is a float."""
+    if isinstance(value, int) and not INT64_MIN <= value <= INT64_MAX:
+        return float(value)
+    return value
+
+
 def go_float(number: float) -> str:
     """Print a float64 as ``%v``."""
     if math.isnan(number):
@@ -100,7 +108,7 @@ def go_float(number: float) -> str:
         return "+Inf" if number > 0 else "-Inf"
     if number == 0:
         return "-0" if math.copysign(1, number) < 0 else "0"
-    return shortest(number, -4, 21)
+    return shortest(number, -4, 6)
 
 
 def shortest(number: float, low: int, high: int) -> str:
@@ -159,8 +167,8 @@ def _json_pieces(value: Any, *, by_name: bool) -> Iterator[str]:
             yield from _json_pieces(each, by_name=by_name)
             separator = ","
         yield "]" if value else "[]"
-    elif isinstance(value, float):
-        yield json_float(value)
+    elif isinstance(value, int | float) and isinstance(number := as_go(value), float):
+        yield json_float(number)
     else:
         yield json.dumps(value, ensure_ascii=False)
 

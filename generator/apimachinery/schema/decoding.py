@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from apimachinery.meta.printing import go_float
+from apimachinery.meta.printing import json_float
 from apimachinery.meta.quantity import QUANTITY, parse_quantity
 from apimachinery.meta.times import FORMS, MICROS_LAYOUT, SECONDS_LAYOUT, parse_fault
 from apimachinery.schema.node import SchemaNode
@@ -318,7 +318,7 @@ def _decode_quantity(value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         text = str(value)
     else:
-        text = str(value) if not isinstance(value, float) else go_float(value)
+        text = str(value) if not isinstance(value, float) else json_float(value)
     try:
         parse_quantity(text.strip())
     except ValueError as e:
@@ -331,7 +331,7 @@ def _decode_int_or_string(value: Any, place: _Place) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise DecodeError(_mismatch(value, place, "int32"))
     if isinstance(value, float) or not fits_range(value, "integer", "int32"):
-        shown = go_float(value) if isinstance(value, float) else str(value)
+        shown = json_float(value) if isinstance(value, float) else str(value)
         raise DecodeError(_mismatch(value, place, "int32", shown=shown))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+from apimachinery.meta.printing import INT64_MAX, INT64_MIN
+
 _SAFE = float(2**53 - 1)
 _EPSILON = 1e-9
 _FLOAT32_MAX = 3.4028235677973366e38
@@ -13,13 +14,6 @@ _RANGES = {
     "uint32": (0, 2**32 - 1),
     "uint64": (0, 2**64 - 1),
 }
-
-
-def as_go(number: int | float) -> int | float:
-    """The number as Go's decoder holds it: an integer beyond int64 is a float."""
-    if isinstance(number, int) and not INT64_MIN <= number <= INT64_MAX:
-        return float(number)
-    return number
 
 
 def is_json_integer(number: float) -> bool:
@@ -49,11 +43,8 @@ def fits_range(number: int | float, kind: str, wanted: str) -> bool:
 
 
 def is_multiple(number: int | float, factor: int | float) -> bool:
-    """Is the number a multiple of the factor; the factor zero has every multiple."""
-    if factor == 0:
-        return True
-    if isinstance(number, int):
-        whole = int(factor)
-        return whole == 0 or number % whole == 0
+    """Is the number a multiple of a factor above zero; of two integers exactly, else allowing for rounding."""
+    if isinstance(number, int) and isinstance(factor, int):
+        return number % factor == 0
     quotient = 1 / factor * number if factor < 1 else number / factor
     return is_json_integer(quotient)

@@ -10,9 +10,9 @@ import base64
 import re
 from typing import Any
 
+from apimachinery.meta.printing import INT64_MIN, as_go
 from apimachinery.schema.decoding import SELF_DECODING, Mismatch
 from apimachinery.schema.node import SchemaNode
-from apimachinery.schema.numbers import INT64_MIN, as_go
 
 _BITS = {"int32": 32, "uint32": 32}
 _ALONE = re.compile(r"Go struct field \S+ of type (int32|string)$")
@@ -56,7 +56,7 @@ def restore(node: SchemaNode, value: Any) -> Any:
 
 
 def _cut(value: int | float, bits: int, *, signed: bool = True) -> int | float:
-    number = as_go(value)
+    number: int | float = as_go(value)
     if isinstance(number, float):
         if not number.is_integer():
             return value

@@ -76,14 +76,16 @@ def draw(dice: Dice, name: str) -> Conversation:
     steps: list[Step] = []
     for _ in range(dice.randint(8, 18)):
         kind = both[0] if dice.chance(0.8) else both[1]
-        steps.append(dice.choices([_create, _put, _patch, _list, _get], [30, 18, 16, 16, 6])[0](dice, kind))
+        steps.append(
+            dice.choices([create, put, patch, list_objects, get], [30, 18, 16, 16, 6])[0](dice, kind)
+        )
     return Conversation("crd", name, steps, [both[0].crd] if both[0].crd else [])
 
 
-def _object(dice: Dice, kind: Kind, name: str) -> dict[str, Any]:
-    assert kind.crd is not None
+def made_object(dice: Dice, kind: Kind, name: str) -> dict[str, Any]:
+    """An object along its schema, or with a few values that do not fit."""
     wrong = dice.one([0.0, 0.0, 0.04, 0.12])
-    made = schemas.value(dice, kind.crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"], wrong=wrong)
+    made = schemas.value(dice, _served(kind)["schema"]["openAPIV3Schema"], wrong=wrong)
     content = made if isinstance(made, dict) else {}
     return {
         "apiVersion": kind.api_version,
@@ -93,6 +95,12 @@ def _object(dice: Dice, kind: Kind, name: str) -> dict[str, Any]:
     }
 
 
+def _served(kind: Kind) -> dict[str, Any]:
+    assert kind.crd is not None
+    name = kind.api_version.rpartition("/")[2]
+    return next(each for each in kind.crd["spec"]["versions"] if each["name"] == name)
+
+
 def _options(dice: Dice) -> dict[str, Any]:
     query = write_options(dice, 0.2)
     if dice.chance(0.3):
@@ -100,8 +108,9 @@ def _options(dice: Dice) -> dict[str, Any]:
     return query
 
 
-def _create(dice: Dice, kind: Kind) -> Step:
-    body = _object(dice, kind, dice.one(["a", "b", "c"]))
+def create(dice: Dice, kind: Kind) -> Step:
+    """A POST of an object along its schema."""
+    body = made_object(dice, kind, dice.one(["a", "b", "c"]))
     step: Step = {"method": "POST", "path": kind.collection(), "body": body}
     if query := _options(dice):
         step["query"] = query
@@ -110,9 +119,10 @@ def _create(dice: Dice, kind: Kind) -> Step:
     return step
 
 
-def _put(dice: Dice, kind: Kind) -> Step:
+def put(dice: Dice, kind: Kind) -> Step:
+    """A PUT of an object, or of its status."""
     name = dice.one(["a", "a", "b"])
-    body = _object(dice, kind, name)
+    body = made_object(dice, kind, name)
     body["metadata"]["resourceVersion"] = "{rv}"
     step: Step = {"method": "PUT", "path": kind.item(name), "body": body}
     if dice.chance(0.2) and kind.sub:
@@ -122,9 +132,10 @@ def _put(dice: Dice, kind: Kind) -> Step:
     return step
 
 
-def _patch(dice: Dice, kind: Kind) -> Step:
+def patch(dice: Dice, kind: Kind) -> Step:
+    """A PATCH of one of the four sorts."""
     how = dice.one(["merge", "merge", "json", "apply", "apply", "strategic"])
-    whole = _object(dice, kind, "a")
+    whole = made_object(dice, kind, "a")
     body: Any = {key: each for key, each in whole.items() if key not in ("apiVersion", "kind", "metadata")}
     if how == "json":
         body = json_patch(dice, body)
@@ -148,10 +159,11 @@ def _patch(dice: Dice, kind: Kind) -> Step:
     return step
 
 
-def _list(dice: Dice, kind: Kind) -> Step:
+def list_objects(dice: Dice, kind: Kind) -> Step:
+    """A list, in any form."""
     assert kind.crd is not None
     query: dict[str, Any] = {"fieldSelector": f"metadata.name={kind.named('a')}"} if kind.cluster else {}
-    selectable = kind.crd["spec"]["versions"][0].get("selectableFields") or []
+    selectable = _served(kind).get("selectableFields") or []
     if dice.chance(0.3) and selectable and not kind.cluster:
         query["fieldSelector"] = dice.one(selectable)["jsonPath"][1:] + dice.one(
             ["=a", "=1", "!=b", "=true", "=", "==x"]
@@ -162,8 +174,8 @@ def _list(dice: Dice, kind: Kind) -> Step:
     return step
 
 
-def _get(dice: Dice, kind: Kind) -> Step:
-    # Keeps the version for a later write.
+def get(dice: Dice, kind: Kind) -> Step:
+    """A GET, which keeps the version for a later write."""
     step: Step = {"method": "GET", "path": kind.item("a"), "save": {"rv": "metadata.resourceVersion"}}
     if dice.chance(0.3):
         step["headers"] = {"Accept": dice.one(words.ACCEPTS[:22])}

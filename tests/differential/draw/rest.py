@@ -22,7 +22,7 @@ def draw(dice: Dice, name: str) -> Conversation:
 def request(dice: Dice, kind: Kind) -> Step:
     """One request about a kind."""
     make = dice.choices(
-        [_create, _get, _list, _put, _patch, _delete, _delete_all, _subresource, _bodies],
+        [_create, _get, _list, _put, _patch, delete, delete_all, subresource, _bodies],
         [20, 12, 14, 12, 14, 8, 3, 9, 8],
     )[0]
     step: Step = make(dice, kind)
@@ -263,7 +263,8 @@ def delete_options(dice: Dice) -> dict[str, Any]:
     return body
 
 
-def _delete(dice: Dice, kind: Kind) -> Step:
+def delete(dice: Dice, kind: Kind) -> Step:
+    """A DELETE of an object."""
     step: Step = {"method": "DELETE", "path": kind.item(_name(dice))}
     if dice.chance(0.5):
         step["body"] = delete_options(dice)
@@ -277,7 +278,8 @@ def _delete(dice: Dice, kind: Kind) -> Step:
     return step
 
 
-def _delete_all(dice: Dice, kind: Kind) -> Step:
+def delete_all(dice: Dice, kind: Kind) -> Step:
+    """A DELETE of a collection."""
     query: dict[str, Any] = {}
     if dice.chance(0.4):
         query["labelSelector"] = dice.one(words.LABEL_SELECTORS + words.BAD_LABEL_SELECTORS[:5])
@@ -291,7 +293,8 @@ def _delete_all(dice: Dice, kind: Kind) -> Step:
     return step
 
 
-def _subresource(dice: Dice, kind: Kind) -> Step:
+def subresource(dice: Dice, kind: Kind) -> Step:
+    """A request for a subresource, most often one that there is."""
     sub = dice.one(
         [
             *kind.sub,

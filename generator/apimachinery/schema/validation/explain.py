@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 from apimachinery.cel.patterns import PatternError, match_test
-from apimachinery.meta.printing import go_quote
+from apimachinery.meta.printing import as_go, go_quote
 from apimachinery.schema.formats import string_format_check
 from apimachinery.schema.node import SchemaNode
-from apimachinery.schema.numbers import as_go, is_json_integer
+from apimachinery.schema.numbers import is_json_integer
 from apimachinery.schema.validation.faults import Fault, FaultRule, Result
 from apimachinery.schema.validation.numbers import number_faults
 from apimachinery.schema.validation.ratcheting import OldAndNew, frozen, same
@@ -149,8 +149,11 @@ def _list(
 
 
 def in_enum(value: Any, allowed: tuple[Any, ...]) -> bool:
-    """Is a value one of those allowed; a number is converted to the type of the one it is compared with."""
-    return any(_equals(value, each) for each in allowed)
+    """Is a value one of those allowed; a number is converted to the type of the one it is compared with.
+
+    A null never is, not even where a null is listed: kube-openapi compares values of a type only.
+    """
+    return value is not None and any(_equals(value, each) for each in allowed)
 
 
 def _equals(value: Any, allowed: Any) -> bool:

@@ -7,11 +7,10 @@ does not fit its own type is itself reported.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from apimachinery.meta.printing import go_float
+from apimachinery.meta.printing import as_go, go_value
 from apimachinery.schema.node import SchemaNode
-from apimachinery.schema.numbers import as_go, fits_range, is_multiple
+from apimachinery.schema.numbers import fits_range, is_multiple
 from apimachinery.schema.validation.faults import Fault, FaultRule
 
 
@@ -22,34 +21,35 @@ def number_faults(node: SchemaNode, number: int | float, path: str) -> Iterator[
     yield from _range_fault(number, kind, node.format, "Checked", path)
     if node.multiple_of is not None:
         yield from _range_fault(node.multiple_of, kind, node.format, "MultipleOf", path)
-        if node.multiple_of < 0:
-            text = (
-                f"factor MultipleOf declared for {path} must be positive: {_shown(number, node.multiple_of)}"
-            )
-            yield Fault(FaultRule.OTHER, path, text, node.multiple_of)
-        elif not is_multiple(number, node.multiple_of):
-            text = f"{path} in body should be a multiple of {_shown(number, node.multiple_of)}"
-            yield Fault(FaultRule.OTHER, path, text, number)
+        value, factor = _compared(number, node.multiple_of, node, kind)
+        if factor <= 0:
+            text = f"factor MultipleOf declared for {path} must be positive: {go_value(factor)}"
+            yield Fault(FaultRule.OTHER, path, text, factor)
+        elif not is_multiple(value, factor):
+            text = f"{path} in body should be a multiple of {go_value(factor)}"
+            yield Fault(FaultRule.OTHER, path, text, value)
     if node.minimum is not None:
         yield from _range_fault(node.minimum, kind, node.format, "Minimum boundary", path)
-        bound = int(node.minimum) if isinstance(number, int) else node.minimum
-        if number < bound or (node.exclusive_minimum and number == bound):
+        value, bound = _compared(number, node.minimum, node, kind)
+        if value < bound or (node.exclusive_minimum and value == bound):
             words = "greater than" if node.exclusive_minimum else "greater than or equal to"
-            yield Fault(
-                FaultRule.OTHER, path, f"{path} in body should be {words} {_shown(number, bound)}", number
-            )
+            yield Fault(FaultRule.OTHER, path, f"{path} in body should be {words} {go_value(bound)}", value)
     if node.maximum is not None:
         yield from _range_fault(node.maximum, kind, node.format, "Maximum boundary", path)
-        bound = int(node.maximum) if isinstance(number, int) else node.maximum
-        if number > bound or (node.exclusive_maximum and number == bound):
+        value, bound = _compared(number, node.maximum, node, kind)
+        if value > bound or (node.exclusive_maximum and value == bound):
             words = "less than" if node.exclusive_maximum else "less than or equal to"
-            yield Fault(
-                FaultRule.OTHER, path, f"{path} in body should be {words} {_shown(number, bound)}", number
-            )
+            yield Fault(FaultRule.OTHER, path, f"{path} in body should be {words} {go_value(bound)}", value)
 
 
-def _shown(number: int | float, limit: Any) -> str:
-    return str(int(limit)) if isinstance(number, int) else go_float(float(limit))
+def _compared(
+    number: int | float, limit: int | float, node: SchemaNode, kind: str
+) -> tuple[int | float, int | float]:
+    """A number and what limits it as they are compared: as integers if the number is one and the limit fits the type,
+    whatever fraction the limit has then; else as floats."""
+    if isinstance(number, int) and fits_range(limit, kind, node.format):
+        return number, int(limit)
+    return float(number), float(limit)
 
 
 def _range_fault(number: int | float, kind: str, wanted: str, what: str, path: str) -> Iterator[Fault]:

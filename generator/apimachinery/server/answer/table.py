@@ -6,16 +6,24 @@ is found by its column's JSONPath. ``Name`` comes first for every kind; a kind w
 
 from __future__ import annotations
 
-import time
-from calendar import timegm
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from apimachinery.kinds.cells import CELLS
 from apimachinery.kinds.durations import since
-from apimachinery.meta.json_path import PathError, PathTooCostly, SearchBudget, parse_path, searches
+from apimachinery.meta.json_path import (
+    JsonPath,
+    PathError,
+    PathTooCostly,
+    SearchBudget,
+    parse_path,
+    print_value,
+    searches,
+)
+from apimachinery.meta.printing import INT64_MAX, INT64_MIN, as_go
 from apimachinery.meta.resources import PrinterColumn
+from apimachinery.meta.times import SECONDS_LAYOUT, parse_fault
 from apimachinery.server.catalog.family import BUILT_IN, CUSTOM, Family
 from apimachinery.server.catalog.served import Served
 
@@ -56,6 +64,7 @@ class Columns:
 
     ``nothing`` gives the cells of a bookmark's row. ``by_default``: a built-in kind has no printer of its own, so that
     a table without rows says ``null`` for them. ``searching`` columns may go through all of an object.
+    ``doubles``: a cell may be a double.
     """
 
     definitions: tuple[dict[str, Any], ...]
@@ -63,6 +72,7 @@ class Columns:
     nothing: Callable[[], list[Any]]
     by_default: bool = False
     searching: int = 0
+    doubles: bool = False
 
     def cells(self, obj: dict[str, Any]) -> list[Any]:
         """One row."""
@@ -90,13 +100,28 @@ def _computed_columns(served: Served) -> Columns:
 
 
 def _found_columns(served: Served) -> Columns:
-    """Columns of a custom kind, found by JSONPath: where there is no object there is no more than an empty name."""
-    columns = (_NAME, *(served.resource.printer_columns or (_AGE,)))
-    makers = (_plain(_name), *(_found(column) for column in columns[1:]))
+    """Columns of a custom kind, found by JSONPath: where there is no object there is no more than an empty name.
+
+    A column whose path cannot be read ends them: neither it nor those after it are shown.
+    """
+    columns: list[PrinterColumn] = [_NAME]
+    makers: list[Cell] = [_plain(_name)]
+    for column in served.resource.printer_columns or (_AGE,):
+        try:
+            makers.append(_found(column, parse_path(column.json_path)))
+        except PathError:
+            break
+        columns.append(column)
     nothing: list[Any] = ["", *[None] * (len(columns) - 1)]
     definitions = tuple(_definition(column) for column in columns)
     searching = sum(searches(column.json_path) for column in columns)
-    return Columns(definitions, makers, nothing.copy, searching=searching)
+    return Columns(
+        definitions,
+        tuple(makers),
+        nothing.copy,
+        searching=searching,
+        doubles=any(column.type == "number" for column in columns),
+    )
 
 
 _COLUMNS: Mapping[Family, Callable[[Served], Columns]] = {BUILT_IN: _computed_columns, CUSTOM: _found_columns}
@@ -138,24 +163,19 @@ def _computed(served: Served, column: PrinterColumn) -> Cell:
     if column.name == "Name":
         return _plain(_name)
     if column.json_path:
-        return _found(column)
+        return _found(column, parse_path(column.json_path))
     own = CELLS.get((served.kind, column.name))
     if own is not None:
         return _plain(own)
     return _plain({"Age": age, "Created At": _created}.get(column.name, lambda obj: ""))
 
 
-def _found(column: PrinterColumn) -> Cell:
-    try:
-        path = parse_path(column.json_path)
-    except PathError:
-        return lambda obj, row: None
-
+def _found(column: PrinterColumn, path: JsonPath) -> Cell:
     def find(obj: dict[str, Any], row: SearchBudget) -> Any:
         given = max(LEAST_VALUES, min(CELL_VALUES, row.left))
         budget = SearchBudget(given)
         try:
-            for value in path.each(obj, budget):
+            for value in path.first(obj, budget):
                 if column.type in ("string", "date"):
                     budget.spend_on(value)
                 return _shown(value, column.type)
@@ -174,33 +194,32 @@ def _shown(value: Any, kind: str) -> Any:
         case "integer":
             if isinstance(value, bool):
                 return None
-            if isinstance(value, float):
-                return int(value)
-            return value if isinstance(value, int) else None
+            return _whole(value) if isinstance(value, (int, float)) else None
         case "number":
-            return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+            # A float64 there, whatever it was: an integer beyond 2^53 is rounded.
+            return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
         case "boolean":
             return value if isinstance(value, bool) else None
         case "string":
-            return value if isinstance(value, str) else _go_text(value)
+            return value if isinstance(value, str) else print_value(value)
         case "date":
             return _date(value)
     return None
 
 
-def _go_text(value: Any) -> str | None:
-    from apimachinery.meta.json_path import print_value
-
-    return None if value is None else print_value(value)
+def _whole(number: int | float) -> int:
+    """An int64, as a processor makes it of a float64: the least one where it does not fit."""
+    whole = int(number)
+    if isinstance(as_go(number), int) or INT64_MIN <= whole <= INT64_MAX:
+        return whole
+    return INT64_MIN
 
 
 def _date(value: Any) -> str | None:
     if not isinstance(value, str):
         return None
-    if not value:
+    if value in ("", "null"):
         return "<unknown>"
-    try:
-        timegm(time.strptime(value[:19], "%Y-%m-%dT%H:%M:%S"))
-    except ValueError:
+    if parse_fault(value, SECONDS_LAYOUT) is not None:
         return "<invalid>"
-    return since(value)
+    return since("" if value.startswith("0001-01-01T00:00:00") and value.endswith("Z") else value)

@@ -26,7 +26,7 @@ from apimachinery.server.request.negotiation import (
 )
 from apimachinery.storage.interface import Record
 from apimachinery.wire.blocks import in_blocks
-from apimachinery.wire.json import decode, elements, encode
+from apimachinery.wire.json import decode, elements, encode, encode_as_go
 
 KEPT_VIEWS = 64
 QUICK_TABLE_BYTES = 256 << 10
@@ -143,6 +143,7 @@ class TableView:
         self._names = {"kind": TABLE, "apiVersion": f"meta.k8s.io/{version}"}
         self._metadata = MetadataView(served, version)
         self.quick_bytes = QUICK_TABLE_BYTES // columns.weight
+        self._encode = encode_as_go if columns.doubles or include == "Object" else encode
 
     @property
     def key(self) -> Hashable:
@@ -177,11 +178,11 @@ class TableView:
         row = self._row(record)
         revision = decode(record.value)["metadata"].get("resourceVersion", "")
         metadata = {"resourceVersion": revision} if revision else {}
-        return encode(self._table([row], metadata, True))
+        return self._encode(self._table([row], metadata, True))
 
     def join(self, records: Sequence[Record]) -> bytes:
         """The rows."""
-        return b",".join([encode(self._row(record)) for record in records])
+        return b",".join([self._encode(self._row(record)) for record in records])
 
     def list(self, meta: ListMeta, items: bytes) -> tuple[bytes, ...]:
         """A Table of a list."""
@@ -197,7 +198,7 @@ class TableView:
         """A Table of one row; the columns are in the first alone."""
         row = self._row(record)
         metadata = {"resourceVersion": decode(record.value)["metadata"]["resourceVersion"]}
-        return encode({"type": kind, "object": self._table([row], metadata, first)}) + b"\n"
+        return self._encode({"type": kind, "object": self._table([row], metadata, first)}) + b"\n"
 
     def bookmark(self, revision: int, annotations: Mapping[str, str], first: bool) -> bytes:
         """A Table with one row, whose object has the version."""

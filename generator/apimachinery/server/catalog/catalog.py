@@ -97,7 +97,7 @@ class Catalog:
     def described(self) -> list[Served]:
         """All resources that documents tell of: those that are served, and those that are only announced."""
         announced = (served for group in self.groups.values() for served in group.announced.values())
-        return [*self._resources.values(), *announced]
+        return [*(served for served in self._resources.values() if not served.hidden), *announced]
 
     def set_custom(self, owner: str, resources: list[Served]) -> None:
         """Puts the resources of a CustomResourceDefinition in place of those it had; an empty list takes them away."""
@@ -128,6 +128,7 @@ class Catalog:
         found = [r for owner in self._owners[name] for r in self._custom[owner] if r.group == name]
         if not found:
             del self._owners[name]
+        found = [r for r in found if not r.hidden]
         # Discovery lists a group's resources as their definitions are named.
         by_name = {(r.version, r.plural): r for r in sorted(found, key=lambda r: r.plural)}
         if self._is_builtin(name):

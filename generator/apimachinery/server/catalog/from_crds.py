@@ -25,7 +25,8 @@ class _Schemas:
     """The schemas of a custom resource by apiVersion, each compiled once, and objects brought from one to another.
 
     With the strategy ``None`` a conversion changes nothing but apiVersion; with ``Webhook`` one is asked. What the new
-    version's schema does not know is pruned, and what it defaults is filled in.
+    version's schema does not know is pruned. Defaults are filled in where an object is read, at the version that it was
+    sent or stored at, and not after a conversion.
     """
 
     def __init__(self, schemas: dict[str, Any], webhook: WebhookConversion | None) -> None:
@@ -50,13 +51,8 @@ class _Schemas:
     def into(self, api_version: str) -> Change:
         """The change to a version: read at its own version first, since that is what its writer meant."""
 
-        def change(obj: Json) -> Json:
-            if obj.get("apiVersion", "") != api_version:
-                return self.all_into(api_version)([obj])[0]
-            self._refresh(api_version, obj)
-            return obj
-
-        return change
+        every = self.all_into(api_version)
+        return lambda obj: every([obj])[0]
 
     def all_into(self, api_version: str) -> Callable[[list[Json]], list[Json]]:
         """The same for many, which a webhook converts with one call for each version that they are of."""
@@ -65,8 +61,8 @@ class _Schemas:
             by_version: dict[str, list[int]] = {}
             for number, obj in enumerate(objects):
                 source = obj.get("apiVersion", "")
+                self._refresh(source, obj)
                 if source != api_version:
-                    self._refresh(source, obj)
                     by_version.setdefault(source, []).append(number)
             changed = list(objects)
             for numbers in by_version.values():
@@ -76,15 +72,22 @@ class _Schemas:
                 for number, obj in zip(numbers, chosen, strict=True):
                     obj["apiVersion"] = api_version
                     changed[number] = obj
-                    if self._webhook is not None:
-                        # What a webhook left out is meant to be left out: nothing is defaulted after it.
-                        self._schema(api_version).prune(obj)
-            for obj, given in zip(changed, objects, strict=True):
-                if obj is given:
-                    self._refresh(api_version, obj)
+                    self._schema(api_version).prune(obj)
             return changed
 
         return change
+
+    def into_storage(self, api_version: str) -> Change:
+        """The change to the version stored, with its defaults: kube-apiserver fills them in whenever it reads what is
+        stored, and nothing has to be done here then."""
+        change = self.into(api_version)
+
+        def store(obj: Json) -> Json:
+            stored = change(obj)
+            self._schema(api_version).default(stored)
+            return stored
+
+        return store
 
     def _refresh(self, api_version: str, obj: Json) -> None:
         if api_version in self.stated:
@@ -126,7 +129,7 @@ def served_versions(crd: Json, revision: int, terminating: bool, ask: Ask | None
                 StoredAs(
                     custom_prefix(group, plural),
                     stored_at,
-                    to_storage=schemas.into(stored_at) if api_version != stored_at else None,
+                    to_storage=schemas.into_storage(stored_at) if api_version != stored_at else None,
                     from_storage=schemas.into(api_version),
                     fresh_since=revision,
                     all_from_storage=schemas.all_into(api_version) if webhook is not None else None,

@@ -164,6 +164,9 @@ class Served:
         self.ttl = 0  # seconds after which storage ends an object; 0 for never
         # Whether it takes long to compile, which is then done apart from the loop before the first request.
         self.heavy = False
+        # Whether its definition names certificates for conversion that cannot be read: every request is refused. Where
+        # it is not established for that, documents do not show it.
+        self.unresolved = self.hidden = False
         self._compile = compile
         self._ownership: dict[str, FieldOwnership] = {}
 
@@ -264,9 +267,7 @@ class Served:
     def in_form(self, obj: Json) -> Json:
         """A stored object at this version: converted, pruned and defaulted where that is due."""
         if self.from_storage is not None:
-            obj = self.from_storage(obj)
-            if self.asks:
-                return obj
+            return self.from_storage(obj)
         self.family.refresh(self.compiled.schema, obj)
         return obj
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from apimachinery.crd import HeldNames, decide_names, structure_condition
+from apimachinery.crd import HeldNames, decide_names, has_bad_bundle, structure_condition
 from apimachinery.http.messages import LARGE_BYTES
 from apimachinery.http.steps import compute
 from apimachinery.kinds.builtin_hooks import CLEANUP
@@ -200,11 +200,14 @@ class DefinitionsController(Controller):
     async def _offer(self, name: str, crd: Json, weight: int) -> None:
         """Puts a definition's resources into the catalog."""
         conditions = (crd.get("status") or {}).get("conditions") or []
-        if _state(conditions).get("Established") != "True":
+        known = _state(conditions)
+        established = known.get("Established") == "True"
+        unresolved = has_bad_bundle(crd)
+        if not established and not (unresolved and known.get("NamesAccepted") == "True"):
             self._withdraw(name)
             return
         terminating = "deletionTimestamp" in crd["metadata"]
-        state = (crd["spec"], crd["status"].get("acceptedNames"), terminating)
+        state = (crd["spec"], crd["status"].get("acceptedNames"), terminating, established)
         if self._specs.get(name) == state:
             return
         first = name not in self._specs
@@ -214,6 +217,7 @@ class DefinitionsController(Controller):
         served = await compute(weight, served_versions, crd, fresh_since, terminating, self._ask)
         for each in served:
             each.heavy = weight > LARGE_BYTES
+            each.unresolved, each.hidden = unresolved, not established
         self._catalog.set_custom(name, served)
         if not first:
             self._watches.end(_prefix(name))

@@ -13,6 +13,7 @@ from apimachinery.meta.asked import FORWARDED, METHOD_VERBS, Route
 from apimachinery.meta.errors import (
     ApiError,
     bad_request,
+    internal,
     method_not_allowed,
     no_such_resource,
     not_found,
@@ -61,10 +62,12 @@ class CustomRouter:
     def verb(self, request: Request, route: Route, served: Served, codecs: Codecs) -> str:
         """The verb, empty for a path that nobody knows. Adds warnings first, so a refusal has them too.
 
-        Raises ApiError 400, 404, 405, 415.
+        Raises ApiError 400, 404, 405, 415, and 500 where nobody can convert.
         """
         if _misplaced(route, served, request.method):
             return ""
+        if served.unresolved:
+            raise internal("error resolving resource")
         request.warnings.extend(served.warnings)
         return _custom_verb(request, route, served)
 

@@ -127,8 +127,9 @@ def patched(target: WriteTarget, old: Json, change: Change, warnings: Iterable[s
     if not isinstance(found, dict):
         misfit = f"json: cannot unmarshal {type_name(found)} into Go value of type {TYPE_META}"
         raise patch_fault(show(found), JSON.explain(misfit))
-    # What a patch shares with the object it is applied to must not change with it. It was JSON in between.
-    new = copied(found, large=target.large)
+    # What a patch shares with the object it is applied to must not change with it. A strategic one was decoded in
+    # between; the others keep their numbers as they were sent.
+    new = copied(found, large=target.large, exact=not restores)
     target.warnings[:] = warnings
     if restores and all(isinstance(new.get(name, ""), str) for name in ("kind", "apiVersion")):
         new = {**new, "kind": served.kind, "apiVersion": served.api_version}

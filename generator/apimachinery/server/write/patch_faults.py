@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from json import dumps
 from typing import Any
 
@@ -23,22 +24,23 @@ STEPS_DEPTH = 8
 """Below this a large object is copied at once: no field of an API with many entries lies deeper."""
 
 
-def copied(obj: Json, *, large: bool = False) -> Json:
+def copied(obj: Json, *, large: bool = False, exact: bool = False) -> Json:
     """An object that shares nothing with another. A ``large`` one is copied a value at a time: the codec would hold
-    the interpreter for all of it."""
-    made: Json = _copied_in_steps(obj, STEPS_DEPTH) if large else json.decode(json.encode_as_go(obj))
+    the interpreter for all of it. Doubles without a fraction become integers, unless it is to be ``exact``."""
+    encode = json.encode if exact else json.encode_as_go
+    made: Json = _copied_in_steps(obj, STEPS_DEPTH, encode) if large else json.decode(encode(obj))
     return made
 
 
-def _copied_in_steps(value: Any, depth: int) -> Any:
+def _copied_in_steps(value: Any, depth: int, encode: Callable[[Any], bytes]) -> Any:
     kind = type(value)
     if kind is bool or value is None or (kind is str and value.isascii()):
         return value
     if depth and kind is dict and all(map(str.isascii, value)):
-        return {key: _copied_in_steps(item, depth - 1) for key, item in value.items()}
+        return {key: _copied_in_steps(item, depth - 1, encode) for key, item in value.items()}
     if depth and kind is list:
-        return [_copied_in_steps(item, depth - 1) for item in value]
-    return json.decode(json.encode_as_go(value))
+        return [_copied_in_steps(item, depth - 1, encode) for item in value]
+    return json.decode(encode(value))
 
 
 def encoded(value: Any) -> str:

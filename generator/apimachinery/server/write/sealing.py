@@ -68,7 +68,7 @@ def _sealed(served: Served, obj: Json, pack: Pack) -> Value:
 def _stored(served: Served, obj: Json) -> Json:
     """The object at the storage version, kind and apiVersion first; leaves ``obj`` as it is."""
     stored = {"kind": served.kind, "apiVersion": served.api_version, **obj}
-    if served.first_status is not None and "status" not in stored:
+    if served.to_storage is None and served.first_status is not None and "status" not in stored:
         # kube-apiserver fills it in when it reads what it stored: rules and admission do not see it.
         stored["status"] = deepcopy(served.first_status)
     if served.to_storage is not None:
