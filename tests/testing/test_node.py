@@ -19,7 +19,6 @@ from apimachinery.client.channels import STDOUT
 from apimachinery.client.errors import ApiError, BadRequest
 from apimachinery.http.messages import Request, Response
 from apimachinery.server.node.behaviour import Command, NodeBehaviour, Plan, PodRule, Ran, parse_duration
-from apimachinery.server.node.stages import Stage, stage_at
 from apimachinery.server.node.streams import NodeStreams
 from kubernetes_api.async_client import AsyncClient
 from kubernetes_api.client import Client
@@ -198,23 +197,6 @@ def test_the_node_is_there(server: ApiServer) -> None:
     assert "taints" not in node["spec"]
     lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/kubewright-node"
     assert server.request("GET", lease)["spec"]["holderIdentity"] == "kubewright-node"
-
-
-@pytest.mark.parametrize(
-    ("plan", "seconds", "stage", "wait"),
-    [
-        (Plan(), 0, Stage.READY, float("inf")),
-        (Plan(start_after=2, ready_after=3, succeed_after=10), 1, Stage.BOUND, 1),
-        (Plan(start_after=2, ready_after=3, succeed_after=10), 4, Stage.RUNNING, 1),
-        (Plan(start_after=2, ready_after=3, succeed_after=10), 6, Stage.READY, 6),
-        (Plan(start_after=2, ready_after=3, succeed_after=10), 12, Stage.SUCCEEDED, float("inf")),
-        (Plan(fail_after=1, ready_after=5), 0.5, Stage.RUNNING, 0.5),
-        (Plan(fail_after=1, succeed_after=1), 1, Stage.FAILED, float("inf")),
-        (Plan(image_error=True, start_after=1), 5, Stage.PULL_FAILED, float("inf")),
-    ],
-)
-def test_the_table_of_stages(plan: Plan, seconds: float, stage: Stage, wait: float) -> None:
-    assert stage_at(plan, seconds) == (stage, wait)
 
 
 @pytest.mark.parametrize(
@@ -461,3 +443,46 @@ def test_a_rollout_completes_beside_the_stock_controller_manager(tmp_path: Path)
                 until(lambda: server.request("GET", f"{jobs}/once")["status"].get("succeeded") == 1, 60)
             finally:
                 manager.kill()
+
+
+def test_a_command_has_the_values_of_other_objects() -> None:
+    line = 'test "$COLOR $X_key $HOST" = "red hush 127.0.0.1" && exit 7'
+    environment = [
+        {"name": "COLOR", "valueFrom": {"configMapKeyRef": {"name": "values", "key": "color"}}},
+        {"name": "HOST", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}},
+    ]
+    container = {"name": "c", "image": "i", "command": ["sh", "-c", line], "env": environment}
+    container["envFrom"] = [{"prefix": "X_", "secretRef": {"name": "values"}}]
+    with ApiServer(node=True) as other:
+        for plural, data in (("configmaps", {"color": "red"}), ("secrets", {"key": "aHVzaA=="})):
+            body = {"metadata": {"name": "values"}, "data": data}
+            other.request("POST", f"/api/v1/namespaces/default/{plural}", body)
+        body = {"metadata": {"name": "p"}, "spec": {"containers": [container], "restartPolicy": "Never"}}
+        other.request("POST", PODS, body)
+        until(lambda: phase(other, "p") == "Failed", 60)
+        ended = get(other, "p")["status"]["containerStatuses"][0]["state"]["terminated"]
+        assert ended["exitCode"] == 7
+
+
+@pytest.mark.skipif(not shutil.which("kubectl"), reason="kubectl is not installed")
+def test_kubectl_sees_runs_that_were_and_debugs() -> None:
+    with ApiServer(node=True) as other:
+        base = ["kubectl", "--kubeconfig", str(other.kubeconfig)]
+
+        def kubectl(*words: str) -> str:
+            done = subprocess.run([*base, *words], capture_output=True, text=True, timeout=60, check=False)
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+
+        kubectl("run", "p", "--image=i", "--command", "--", "sh", "-c", "echo once; sleep 0.2; exit 4")
+        until(lambda: get(other, "p")["status"].get("containerStatuses", [{}])[0].get("restartCount"), 60)
+        until(lambda: kubectl("logs", "p", "--previous") == "once\n", 60)
+        kubectl("run", "q", "--image=i")
+        until(lambda: is_ready(get(other, "q")), 60)
+        kubectl("debug", "q", "--image=i", "--container=d", "--profile=general", "--", "sh", "-c", "exit 3")
+
+        def debugged() -> Any:
+            return get(other, "q")["status"].get("ephemeralContainerStatuses", [{}])[0].get("state", {})
+
+        until(lambda: debugged().get("terminated", {}).get("exitCode") == 3, 60)
+        assert is_ready(get(other, "q"))

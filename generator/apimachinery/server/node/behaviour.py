@@ -10,7 +10,8 @@ Annotations of a pod win over rules, of which the first that picks it counts. Du
     node.kubewright.dev/terminate-after  from deletion to gone; never longer than the grace period
     node.kubewright.dev/image-error      "true": the image is never pulled
     node.kubewright.dev/ready            "false": its readiness probe fails, from now on
-    node.kubewright.dev/logs             what its containers said
+    node.kubewright.dev/live             "false": its liveness probes fail, and its containers begin again
+    node.kubewright.dev/logs             what its containers said (else what their commands did)
     node.kubewright.dev/cpu, .../memory  what it uses, as quantities (else a tenth of what it requests)
 """
 
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, Final
@@ -30,6 +31,7 @@ from apimachinery.server.node.commands import Command as Command
 from apimachinery.server.node.commands import Execute, Pod
 from apimachinery.server.node.commands import Ran as Ran
 from apimachinery.server.node.faults import NodeFaults
+from apimachinery.server.node.runs import CommandRun, begin
 from apimachinery.server.node.shapes import NodeShape, shapes
 from apimachinery.server.node.shell import ContainerShell
 
@@ -54,6 +56,7 @@ class Plan:
     image_error: bool = False
     logs: str = ""
     ready: bool = True
+    live: bool = True
     cpu: str = ""
     memory: str = ""
 
@@ -78,6 +81,7 @@ class PodRule:
 
 
 Logs = Callable[[Pod, str], str]
+FindVariables = Callable[[Json], Mapping[str, str]]
 Forward = Callable[[Pod, int, bytes], bytes]
 
 
@@ -88,11 +92,6 @@ def all_containers(pod: Pod) -> list[Json]:
         for key in ("containers", "initContainers", "ephemeralContainers")
         for each in pod["spec"].get(key) or ()
     ]
-
-
-def _planned_logs(pod: Pod, container: str) -> str:
-    text: str = (pod["metadata"].get("annotations") or {}).get(f"{PREFIX}logs", "")
-    return text if not text or text.endswith("\n") else text + "\n"
 
 
 def _echo(pod: Pod, port: int, data: bytes) -> bytes:
@@ -113,11 +112,13 @@ class NodeBehaviour:
     plan: Plan = field(default_factory=Plan)
     rules: Sequence[PodRule] = ()
     execute: Execute = field(default_factory=ContainerShell)
-    logs: Logs = _planned_logs
+    logs: Logs | None = None
     forward: Forward = _echo
 
     images: list[str] = field(default_factory=list)
     """Those that were pulled, as the nodes show them."""
+    runs: dict[tuple[str, str], list[CommandRun | None]] = field(default_factory=dict)
+    """The last two runs of each container, by the pod's uid and its name."""
     ended: dict[str, int] = field(default_factory=dict)
     """The exit codes of pods, by uid, whose command ended while somebody was attached."""
 
@@ -131,6 +132,46 @@ class NodeBehaviour:
         for name in names:
             if name not in self.images and len(self.images) < MOST_IMAGES:
                 self.images.append(name)
+
+    def log(self, pod: Pod, container: str, *, previous: bool = False) -> str | None:
+        """What a container said: as a test or an annotation has it, else what its command did; None where there was no
+        such run."""
+        if self.logs is not None and not previous:
+            return self.logs(pod, container)
+        text: str | None = (pod["metadata"].get("annotations") or {}).get(f"{PREFIX}logs")
+        if text is not None and not previous:
+            return text if not text or text.endswith("\n") else text + "\n"
+        runs = self.runs.get((pod["metadata"]["uid"], container), [])
+        status = _status_of(pod, container)
+        # While a container waits for its next run, the last one is the current one and the previous one.
+        back = 2 if previous and "waiting" not in (status.get("state") or {}) else 1
+        if previous and not (status.get("lastState") or {}).get("terminated"):
+            return None
+        run = runs[-back] if len(runs) >= back else None
+        return "" if run is None else run.output.decode("utf-8", "replace")
+
+    def begin(self, pod: Pod, variables: FindVariables, container: Json) -> CommandRun | None:
+        """Begins the command of a container; None where it cannot be simulated. ``variables`` finds those whose values
+        other objects have."""
+        argv = [*(container.get("command") or ()), *(container.get("args") or ())]
+        run = None
+        # What is attached to runs its command itself; arguments alone are for a program that the image names.
+        if (
+            isinstance(self.execute, ContainerShell)
+            and container.get("command")
+            and not container.get("stdin")
+        ):
+            run = begin(self.execute, pod, container["name"], argv, variables(container))
+        runs = self.runs.setdefault((pod["metadata"]["uid"], container["name"]), [])
+        runs.append(run)
+        del runs[:-2]
+        return run
+
+    def forget(self, uid: str) -> None:
+        """A pod went."""
+        for key in [key for key in self.runs if key[0] == uid]:
+            del self.runs[key]
+        self.ended.pop(uid, None)
 
     def attach(self, command: Command) -> Ran:
         """What a client is attached to: a container's own command, where it is sent something, which then ends."""
@@ -152,9 +193,6 @@ class NodeBehaviour:
         plan = next((rule.plan for rule in self.rules if rule.picks(pod)), None)
         if plan is None:
             plan = self.plan
-            owners = pod["metadata"].get("ownerReferences") or ()
-            if any(owner.get("kind") == "Job" for owner in owners) and plan.succeed_after == FOREVER:
-                plan = replace(plan, succeed_after=JOB_SECONDS)
         if (code := self.ended.get(pod["metadata"].get("uid", ""))) is not None:
             if code:
                 return replace(plan, fail_after=0.0, exit_code=code)
@@ -168,6 +206,14 @@ class NodeBehaviour:
         if "fail_after" in changes and "succeed_after" not in changes:
             changes["succeed_after"] = FOREVER
         return replace(plan, **changes) if changes else plan
+
+
+def _status_of(pod: Pod, container: str) -> Json:
+    """The status of a container of any sort; empty where there is none."""
+    status = pod.get("status") or {}
+    keys = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+    every = [each for key in keys for each in status.get(key) or ()]
+    return next((each for each in every if each["name"] == container), {})
 
 
 _LEAST_USED: Final = {"cpu": Fraction(1, 1000), "memory": Fraction(8 << 20)}
@@ -188,7 +234,7 @@ def used_by(pod: Pod, plan: Plan, metric: str) -> Fraction | None:
 def _read(name: str, text: str) -> float | int | bool | str | None:
     if name in ("logs", "cpu", "memory"):
         return text
-    if name in ("image_error", "ready"):
+    if name in ("image_error", "ready", "live"):
         return text == "true"
     if name == "exit_code":
         return int(text) if text.isascii() and text.isdigit() and len(text) < 4 else None

@@ -47,6 +47,8 @@ class Command:
     argv: tuple[str, ...]
     input: CommandInput = field(default_factory=CommandInput)
     tty: bool = False
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Those whose values other objects have (ConfigMaps, Secrets)."""
 
     @property
     def stdin(self) -> bytes:

@@ -6,10 +6,12 @@ It writes as a kubelet does: the status subresource, and a deletion without grac
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.clock import monotonic
@@ -18,7 +20,7 @@ from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.controllers.controller import Controller, Source
 from apimachinery.server.node.behaviour import FOREVER, NodeBehaviour, Plan
-from apimachinery.server.node.stages import Stage, stage_at, write_stage
+from apimachinery.server.node.containers import PodLife
 from apimachinery.server.request.options import DeletionOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
@@ -30,21 +32,7 @@ from apimachinery.wire.json import decode
 LOOK_SECONDS = 0.02
 PODS = "/core/pods/"
 WORKERS = 4
-FIRST_RESTART_SECONDS = 1.0
 KUBELET = "kubelet"
-
-
-@dataclass(slots=True)
-class _Running:
-    """What the node knows of a pod."""
-
-    uid: str
-    since: float
-    stage: Stage | None = None
-    restarts: int = 0
-    deleted_at: float = 0.0
-    host: str = ""
-    generation: int = 0
 
 
 class SimulatedNode(Controller):
@@ -59,7 +47,7 @@ class SimulatedNode(Controller):
         self._deleter = deleter
         self._behaviour = behaviour
         self._shapes = {shape.name: shape for shape in behaviour.shapes}
-        self._pods: dict[str, _Running] = {}
+        self._pods: dict[str, PodLife] = {}
         behaviour.faults.listen(self._look_at_all)
 
     def _look_at_all(self) -> None:
@@ -69,7 +57,9 @@ class SimulatedNode(Controller):
 
     def _changed(self, event: Event) -> Iterable[str]:
         if event.deleted:
-            self._pods.pop(event.record.key, None)
+            gone = self._pods.pop(event.record.key, None)
+            if gone is not None:
+                self._behaviour.forget(gone.uid)
             return ()
         return (event.record.key,)
 
@@ -82,10 +72,10 @@ class SimulatedNode(Controller):
         uid = decode(record.value)["metadata"]["uid"]
         known = self._pods.get(key)
         if known is None or known.uid != uid:
-            known = self._pods[key] = _Running(uid, monotonic())
+            known = self._pods[key] = PodLife(uid, monotonic())
         return await self._move(served, record, known)
 
-    async def _move(self, served: Served, record: Record, known: _Running) -> float | None:
+    async def _move(self, served: Served, record: Record, known: PodLife) -> float | None:
         pod = served.read(record)
         node = (pod.get("spec") or {}).get("nodeName")
         target = WriteTarget(served, *name_of(record.key, served), WriteOptions(manager=KUBELET))
@@ -95,64 +85,62 @@ class SimulatedNode(Controller):
         if "deletionTimestamp" in pod["metadata"]:
             return await self._end(target, pod, known)
         if not known.host:
-            known.host, known.since = shape.address, monotonic()  # it was bound just now
-        return await self._stage(target, pod, known)
+            known.host, known.bound = shape.address, monotonic()  # it was bound just now
+        return await self._go_on(target, pod, known)
 
-    async def _stage(self, target: WriteTarget, pod: Json, known: _Running) -> float | None:
-        phase = (pod.get("status") or {}).get("phase")
-        if phase in ("Succeeded", "Failed"):
+    async def _go_on(self, target: WriteTarget, pod: Json, known: PodLife) -> float | None:
+        if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
             return None
         plan, moment = self._plan(pod, known), monotonic()
-        if moment < known.since:
-            return known.since - moment  # its containers wait for their restart
-        stage, wait = stage_at(plan, moment - known.since)
-        policy = pod["spec"].get("restartPolicy") or "Always"
-        ended = stage >= Stage.SUCCEEDED
-        if ended and (policy == "Always" or (policy == "OnFailure" and stage is Stage.FAILED)):
-            return await self._restart(target, known)
-        generation = pod["metadata"].get("generation", 0)
-        if stage is not known.stage or generation != known.generation:
+        address = _address(known.uid)
+        pod["status"] = {**(pod.get("status") or {}), **known.addresses(address)}
+        variables = partial(self._variables, pod["metadata"]["namespace"])
+        wait = known.move(pod, plan, moment, partial(self._behaviour.begin, pod, variables))
+        picture = known.picture(pod, plan, moment)
+        if picture != known.written:
             target.subresource = "status"
-            await self._writer.update(target, lambda obj: _written(obj, stage, plan, known))
-            known.stage, known.generation = stage, generation
+            await self._writer.update(target, lambda obj: known.write(obj, plan, moment, address))
+            known.written = picture
         return None if wait == FOREVER else max(moment + wait - monotonic(), 0.0)
 
-    def _plan(self, pod: Json, known: _Running) -> Plan:
+    def _variables(self, namespace: str, container: Json) -> Mapping[str, str]:
+        """Those of a container whose values ConfigMaps and Secrets have."""
+        found: dict[str, str] = {}
+        for each in container.get("envFrom") or ():
+            for plural, key in (("configmaps", "configMapRef"), ("secrets", "secretRef")):
+                data = self._data(plural, namespace, (each.get(key) or {}).get("name", ""))
+                found |= {f"{each.get('prefix') or ''}{name}": value for name, value in data.items()}
+        for each in container.get("env") or ():
+            for plural, key in (("configmaps", "configMapKeyRef"), ("secrets", "secretKeyRef")):
+                ref = (each.get("valueFrom") or {}).get(key) or {}
+                value = self._data(plural, namespace, ref.get("name", "")).get(ref.get("key", ""))
+                if value is not None:
+                    found[each["name"]] = value
+        return found
+
+    def _data(self, plural: str, namespace: str, name: str) -> Mapping[str, str]:
+        """The texts of a ConfigMap or Secret; empty where there is none."""
+        record = self.cache.resource(f"/core/{plural}/").get(f"/core/{plural}/{namespace}/{name}")
+        data = decode(record.value).get("data") or {} if name and record is not None else {}
+        if plural == "configmaps":
+            return data
+        return {key: base64.b64decode(value).decode("utf-8", "replace") for key, value in data.items()}
+
+    def _plan(self, pod: Json, known: PodLife) -> Plan:
         """What is to become of a pod; what runs has its images."""
         plan = self._behaviour.plan_of(pod)
-        if known.stage in (None, Stage.BOUND, Stage.PULL_FAILED):
+        if not known.lives:
             images = [each.get("image", "") for each in pod["spec"]["containers"]]
             if not all(map(self._behaviour.faults.can_pull, images)):
                 return replace(plan, image_error=True)
             self._behaviour.note_images(images)
         return plan
 
-    async def _restart(self, target: WriteTarget, known: _Running) -> float:
-        """The containers ended and begin again, after a wait that doubles."""
-        wait: float = FIRST_RESTART_SECONDS * 2 ** min(known.restarts, 8)
-        known.restarts += 1
-
-        def transform(pod: Json) -> Json:
-            plan = self._behaviour.plan_of(pod)
-            _written(pod, Stage.FAILED, plan, known)
-            pod["status"]["phase"] = "Running"
-            for entry in pod["status"]["containerStatuses"]:
-                ended = entry["state"]["terminated"]
-                said = f"back-off {wait:g}s restarting failed container"
-                entry["state"] = {"waiting": {"reason": "CrashLoopBackOff", "message": said}}
-                entry["lastState"] = {"terminated": ended}
-            return pod
-
-        target.subresource = "status"
-        await self._writer.update(target, transform)
-        known.stage, known.since = None, monotonic() + wait
-        return wait
-
-    async def _end(self, target: WriteTarget, pod: Json, known: _Running) -> float | None:
+    async def _end(self, target: WriteTarget, pod: Json, known: PodLife) -> float | None:
         moment = monotonic()
-        known.deleted_at = known.deleted_at or moment
+        known.deleted = known.deleted or moment
         grace = float(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
-        ends = known.deleted_at + min(grace, self._behaviour.plan_of(pod).terminate_after)
+        ends = known.deleted + min(grace, self._behaviour.plan_of(pod).terminate_after)
         if moment < ends:
             return ends - moment
         if grace and (pod.get("status") or {}).get("phase") == "Running":
@@ -164,20 +152,16 @@ class SimulatedNode(Controller):
             await self._deleter.delete(target, options)
         return None
 
-    async def _stop_pod(self, target: WriteTarget, known: _Running) -> float:
+    async def _stop_pod(self, target: WriteTarget, known: PodLife) -> float:
         """The containers end; who watches the pod sees that before it goes."""
 
         def transform(pod: Json) -> Json:
-            plan = self._behaviour.plan_of(pod)
-            stage = Stage.FAILED if plan.exit_code else Stage.SUCCEEDED
-            return _written(pod, stage, plan, known)
+            plan, moment = self._behaviour.plan_of(pod), monotonic()
+            known.stop(moment, plan.exit_code or 0)
+            return known.write(pod, plan, moment, _address(known.uid))
 
         await self._writer.update(replace(target, subresource="status"), transform)
         return LOOK_SECONDS
-
-
-def _written(pod: Json, stage: Stage, plan: Plan, known: _Running) -> Json:
-    return write_stage(pod, stage, plan, _address(known.uid), known.restarts, known.host)
 
 
 def _address(uid: str) -> str:

@@ -14,7 +14,7 @@ from apimachinery.scheduling.board import Board, priority_of
 from apimachinery.scheduling.placing import Placement, place
 from apimachinery.server.controllers.controller import EVERYTHING, Controller, Source
 from apimachinery.server.controllers.decoded import DecodedObjects
-from apimachinery.server.node.stages import set_condition
+from apimachinery.server.node.containers import set_condition
 from apimachinery.server.request.options import DeletionOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter

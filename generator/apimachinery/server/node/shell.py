@@ -13,16 +13,39 @@ import re
 import shlex
 import tarfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from apimachinery.server.node.commands import Command, CommandInput, Pod, Ran
 
 LONGEST_SLEEP = 3600.0
 _VARIABLE = re.compile(r"\$(\w+|\{\w+\})")
+_SUBSTITUTED = re.compile(r"\$\$|\$\((\w+)\)")
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
+_PUNCTUATION = re.compile(r"[;&|<>()]+")
 _SHELLS = ("sh", "bash", "ash")
 _JOINTS = ("&&", "||", ";", "|")
 Files = dict[str, bytes]
+
+
+class Unknown(Exception):
+    """A command of which nobody here knows what it does."""
+
+
+@dataclass(slots=True)
+class ShellOutput:
+    """What a line said; ``said`` is both channels in order. ``began``: its first command was one that is known."""
+
+    out: bytearray = field(default_factory=bytearray)
+    errors: bytearray = field(default_factory=bytearray)
+    said: bytearray = field(default_factory=bytearray)
+    began: bool = False
+
+    def add(self, out: bytes, errors: bytes) -> None:
+        """Adds what a command said."""
+        self.out += out
+        self.errors += errors
+        self.said += out + errors
 
 
 class ContainerShell:
@@ -41,9 +64,24 @@ class ContainerShell:
         if argv and argv[0].rpartition("/")[2] in _SHELLS:
             if len(argv) == 1:
                 return Ran(self._session(command))
-            if len(argv) > 2 and argv[1] in ("-c", "-ec", "-xc"):
-                return self._line(command, argv[2])
+            if (text := _script(argv)) is not None:
+                return self._line(command, text)
         return self._program(command, argv)
+
+    def steps(self, command: Command, line: ShellOutput) -> Generator[float, None, int]:
+        """Runs the command of a container: gives the seconds that it sleeps, and at its end its exit code. Raises
+        Unknown."""
+        environment = environment_of(command)
+        argv = [substituted(word, environment) for word in command.argv]
+        text = _script(argv) if argv and argv[0].rpartition("/")[2] in _SHELLS else None
+        if text is not None:
+            if "`" in text or "$(" in text:
+                raise Unknown(text)
+            return (yield from self._timed(command, text, line, known=True))
+        ran = yield from self._simple(command, argv, known=True, plain=True)
+        line.began = True
+        line.add(_whole(ran.stdout), ran.stderr)
+        return ran.exit_code
 
     def _session(self, command: Command) -> Iterator[bytes]:
         """A shell that reads its lines."""
@@ -56,12 +94,27 @@ class ContainerShell:
 
     def _line(self, command: Command, text: str) -> Ran:
         """Runs a line: what it says, and how its last command ended."""
-        out, errors, code, joint = b"", b"", 0, ";"
+        line = ShellOutput()
+        steps = self._timed(command, text, line, known=False)
+        try:
+            while True:
+                time.sleep(min(next(steps), LONGEST_SLEEP))
+        except StopIteration as end:
+            return Ran(bytes(line.out), bytes(line.errors), end.value)
+
+    def _timed(
+        self, command: Command, text: str, line: ShellOutput, *, known: bool
+    ) -> Generator[float, None, int]:
+        """Runs the commands of a line; ``known``: raises Unknown where one is not."""
+        code, joint = 0, ";"
         given: bytes | None = None
         try:
             parts = list(_parts(text))
         except ValueError as fault:
-            return Ran(stderr=f"sh: syntax error: {fault}\n".encode(), exit_code=2)
+            if known:
+                raise Unknown(text) from None
+            line.add(b"", f"sh: syntax error: {fault}\n".encode())
+            return 2
         for words, following in parts:
             runs = {"&&": code == 0, "||": code != 0}.get(joint, True)
             joint = following
@@ -69,25 +122,37 @@ class ContainerShell:
                 continue
             if words[0] == "exit":
                 last = words[1] if len(words) > 1 else str(code)
-                return Ran(out, errors, int(last) % 256 if last.isdigit() else 2)
-            ran = self._simple(command if given is None else replace(command, input=_given(given)), words)
-            said = _whole(ran.stdout)
-            errors, code = errors + ran.stderr, ran.exit_code
+                return int(last) % 256 if last.isdigit() else 2
+            sent = command if given is None else replace(command, input=_given(given))
+            ran = yield from self._simple(sent, words, known=known)
+            line.began = True
+            said, code = _whole(ran.stdout), ran.exit_code
             given = said if following == "|" else None
-            out += b"" if following == "|" else said
-        return Ran(out, errors, code)
+            line.add(b"" if following == "|" else said, ran.stderr)
+        return code
 
-    def _simple(self, command: Command, words: list[str]) -> Ran:
-        """One command, with its redirections."""
+    def _simple(
+        self, command: Command, words: list[str], *, known: bool, plain: bool = False
+    ) -> Generator[float, None, Ran]:
+        """One command, with its redirections; ``plain`` words are no shell's. Raises Unknown where ``known``."""
         files, target, mode = self.of(command.pod), "", ""
-        words = [self._expanded(command, word) for word in words]
-        while len(words) > 2 and words[-2] in (">", ">>", "<"):
+        if not plain:
+            words = [self._expanded(command, word) for word in words]
+            while len(words) > 1 and _ASSIGNED.match(words[0]):
+                words = words[1:]
+        while not plain and len(words) > 2 and words[-2] in (">", ">>", "<"):
             mode, target = words[-2], _absolute(words[-1])
             words = words[:-2]
             if mode == "<":
                 if target not in files:
                     return Ran(stderr=f"sh: can't open {target}: no such file\n".encode(), exit_code=1)
                 command = replace(command, input=_given(files[target]))
+        program = words[0].rpartition("/")[2]
+        if known and (program not in _PROGRAMS or any(_PUNCTUATION.fullmatch(word) for word in words)):
+            raise Unknown(program)
+        if program == "sleep" and (seconds := _seconds(words[1:])) is not None:
+            yield seconds
+            return Ran()
         ran = self._program(command, words)
         if mode in (">", ">>"):
             before = files.get(target, b"") if mode == ">>" else b""
@@ -110,16 +175,31 @@ class ContainerShell:
         return program(command, self.of(command.pod), argv[1:])
 
 
+def _script(argv: Sequence[str]) -> str | None:
+    return argv[2] if len(argv) > 2 and argv[1] in ("-c", "-ec", "-xc") else None
+
+
+def substituted(text: str, environment: Mapping[str, str]) -> str:
+    """A word of a container's command with its ``$(NAME)``, as a kubelet puts variables into it."""
+    return _SUBSTITUTED.sub(
+        lambda match: "$" if match[0] == "$$" else environment.get(match[1], match[0]), text
+    )
+
+
 def environment_of(command: Command) -> dict[str, str]:
-    """The variables of a container that say what they are."""
+    """The variables of a container."""
     found = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"}
     spec = command.pod["spec"]
+    found |= command.variables
     found["HOSTNAME"] = spec.get("hostname") or command.pod["metadata"]["name"]
     for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]:
         if container["name"] == command.container:
             for each in container.get("env") or ():
                 path = ((each.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath", "")
-                found[each["name"]] = each.get("value") or _field(command.pod, path)
+                if path:
+                    found[each["name"]] = _field(command.pod, path)
+                elif "valueFrom" not in each:
+                    found[each["name"]] = substituted(each.get("value") or "", found)
     return found
 
 
@@ -131,6 +211,8 @@ def _field(pod: Pod, path: str) -> str:
     value: object = pod
     for key in path.split("."):
         value = value.get(key, "") if isinstance(value, dict) else ""
+    if isinstance(value, list):  # addresses
+        return ",".join(str(each.get("ip", "")) for each in value if isinstance(each, dict))
     return str(value)
 
 
@@ -204,11 +286,21 @@ def _ls(command: Command, files: Files, words: Sequence[str]) -> Ran:
     return Ran("".join(f"{name}\n" for name in names).encode())
 
 
+def _seconds(words: Sequence[str]) -> float | None:
+    """How long ``sleep`` sleeps; None where that is no time."""
+    match = re.fullmatch(r"(\d+(?:\.\d*)?)([smhd]?)|(inf(?:inity)?)", words[0]) if words else None
+    if match is None:
+        return None
+    if match[3]:
+        return float("inf")
+    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[match[2]]
+
+
 def _sleep(command: Command, files: Files, words: Sequence[str]) -> Ran:
-    try:
-        time.sleep(min(float(words[0].rstrip("s")), LONGEST_SLEEP))
-    except (ValueError, IndexError):
+    seconds = _seconds(words)
+    if seconds is None:
         return Ran(stderr=b"sleep: invalid number\n", exit_code=1)
+    time.sleep(min(seconds, LONGEST_SLEEP))
     return Ran()
 
 

@@ -66,10 +66,11 @@ class NodeStreams:
 
     async def _log(self, request: Request, pod: Json) -> Response | StreamResponse:
         container = container_of(pod, request.first("container"))
-        if request.first("previous") in ("true", "1"):
+        previous = request.first("previous") in ("true", "1")
+        text = await asyncio.to_thread(self._behaviour.log, pod, container, previous=previous)
+        if text is None:
             name = pod["metadata"]["name"]
             raise bad_request(f'previous terminated container "{container}" in pod "{name}" not found')
-        text = await asyncio.to_thread(self._behaviour.logs, pod, container)
         lines = text.splitlines(keepends=True)
         tail = request.first("tailLines")
         if tail.isascii() and tail.isdigit():
@@ -112,8 +113,8 @@ class NodeStreams:
         """Runs a command and sends what it says, piece by piece where it comes so."""
         run = self._behaviour.execute
         if not command.argv:
-            text = await asyncio.to_thread(self._behaviour.logs, command.pod, command.container)
-            await channels.send(STDOUT, text.encode())
+            text = await asyncio.to_thread(self._behaviour.log, command.pod, command.container)
+            await channels.send(STDOUT, (text or "").encode())
             run = self._behaviour.attach
         ran = await _on_a_thread(lambda: run(command))
         if isinstance(ran.stdout, bytes):
