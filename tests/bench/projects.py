@@ -54,6 +54,7 @@ COLUMNS = {
 }
 _CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
 _TOO_LONG = 1 << 22
+_UNFILLED = re.compile(r"\$\{\w+[^}]*\}|<[A-Za-z][\w -]*>$")
 READ_AND_WRITE = """\
 import importlib, json, sys
 def bare(value):  # null means absent
@@ -302,8 +303,17 @@ def pyright(project: Project, line: Measured) -> None:
 
 
 def languages(project: Project, line: Measured) -> None:
-    found, _ = _samples(project)
+    found = [each for each in _samples(project)[0] if not _is_template(each[1])]
     project_languages.measure(project.folder, project.run, found, line.values, line.notes)
+
+
+def _is_template(value: Json) -> bool:
+    """Whether a sample is still to be filled in, so that nobody says yet which types its values have."""
+    if isinstance(value, dict):
+        return any(map(_is_template, value.values()))
+    if isinstance(value, list):
+        return any(map(_is_template, value))
+    return isinstance(value, str) and _UNFILLED.match(value) is not None
 
 
 def measure(project: Project, steps: list[str]) -> Measured:

@@ -18,7 +18,8 @@ from kubewright.location import Document, Location
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrinterColumn:
-    """A column of the Table form. ``json_path`` is empty for built-in kinds, whose cells are computed."""
+    """A column of the Table form. ``json_path`` is empty for built-in kinds, whose cells are computed;
+    ``implied`` is the one that a CRD without columns gets."""
 
     name: str
     type: str
@@ -26,6 +27,7 @@ class PrinterColumn:
     description: str = ""
     priority: int = 0
     json_path: str = ""
+    implied: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -142,12 +142,13 @@ class _Folder:
         extra = None if node.extra is None else self._value(node.extra, "value")
         return Struct(fields, extra, node.preserve_unknown)
 
-    def _value(self, value: Value, word: str) -> Value:
+    def _value(self, value: Value, word: str, *, held: bool = False) -> Value:
+        """``value`` with shapes in place of objects; ``held`` says that a list or a map holds it."""
         node = value.type
         if isinstance(node, ListOf):
-            return replace(value, type=ListOf(self._value(node.items, singular(word))))
+            return replace(value, type=ListOf(self._value(node.items, singular(word), held=True)))
         if isinstance(node, MapOf):
-            return replace(value, type=MapOf(self._value(node.values, singular(word))))
+            return replace(value, type=MapOf(self._value(node.values, singular(word), held=True)))
         if isinstance(node, EmbeddedObject):
             return replace(value, type=EmbeddedObject(self._parts(node.body)))
         if not isinstance(node, Struct) or not (node.fields or word == "metadata"):
@@ -158,7 +159,9 @@ class _Folder:
         if not node.fields:
             return value
         struct = self._parts(node)
-        key = (value.location.file if self.by_file else "", *_key_of(struct, self.prose))
+        # A field describes what is in it; of what a list holds, some languages can say so at its type alone.
+        prose = value.doc if self.prose and held else ""
+        key = (value.location.file if self.by_file else "", prose, *_key_of(struct, self.prose))
         number = self.by_key.setdefault(key, len(self.shapes))
         if number == len(self.shapes):
             self.shapes.append(Shape(number, struct, value))

@@ -35,7 +35,7 @@ API_VERSION = "apiextensions.k8s.io/v1"
 KIND = "CustomResourceDefinition"
 _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _SUBRESOURCE_VERBS = ("get", "patch", "update")
-_AGE = PrinterColumn(name="Age", type="date", json_path=".metadata.creationTimestamp")
+_AGE = PrinterColumn(name="Age", type="date", json_path=".metadata.creationTimestamp", implied=True)
 _NAME = PrinterColumn(name="Name", type="string", format="name", json_path=".metadata.name")
 _DNS_LABEL = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
 _KIND_NAME = re.compile(r"^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$")

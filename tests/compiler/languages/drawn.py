@@ -72,7 +72,8 @@ class Drawing:
         if schema.get("enum"):
             return self.random.choice(schema["enum"])
         if schema.get("x-kubernetes-int-or-string"):
-            return self.random.choice((8080, self.text(schema)))
+            # A pattern is that of a quantity, which Go writes as a string.
+            return self.random.choice((8080, self.text(schema))) if "pattern" not in schema else "100m"
         kind = schema.get("type")
         if kind == "object":
             return self._object(schema, depth)
@@ -90,7 +91,9 @@ class Drawing:
         return {"any": ["thing", 1]} if schema.get("x-kubernetes-preserve-unknown-fields") else "any"
 
     def text(self, schema: Any) -> str:
-        """A text that meets the pattern and the lengths, if one of a few does."""
+        """A text of the format, else one that meets the pattern and the lengths, if one of a few does."""
+        if schema.get("format") in _FORMATTED:
+            return _FORMATTED[schema["format"]]
         pattern, least, most = (
             schema.get("pattern"),
             schema.get("minLength", 0),
@@ -109,6 +112,8 @@ class Drawing:
         extra = schema.get("additionalProperties")
         if isinstance(extra, dict):
             drawn |= {key: self.value(extra, depth + 1) for key in ("one", "two")[: self.random.randrange(3)]}
+        if schema.get("x-kubernetes-preserve-unknown-fields") and not extra:
+            drawn["undeclared"] = {"kept": [1, None, 9007199254740993]}
         if schema.get("x-kubernetes-embedded-resource"):
             drawn |= {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "inner"}}
         return drawn

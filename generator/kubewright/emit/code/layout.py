@@ -37,6 +37,7 @@ from kubewright.ir.check import resolve
 from kubewright.ir.packages import is_built_in
 from kubewright.ir.types import (
     ABSENT,
+    NO_CONSTRAINTS,
     Absent,
     Definition,
     EmbeddedObject,
@@ -122,6 +123,15 @@ class EnumPlan:
         return "StrEnum" if isinstance(self.members[0][1], str) else "IntEnum"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalarPlan:
+    """A scalar as a type of its own; ``value`` has its prose and its bounds."""
+
+    name: str
+    type: Scalar
+    value: Value
+
+
 @dataclass(slots=True, kw_only=True)
 class ModulePlan:
     """One group-version. ``imports`` are the sub-packages whose models it names; ``foreign`` those of other packages:
@@ -134,6 +144,7 @@ class ModulePlan:
     classes: list[ClassPlan] = field(default_factory=list)
     aliases: list[AliasPlan] = field(default_factory=list)
     enums: list[EnumPlan] = field(default_factory=list)
+    scalars: list[ScalarPlan] = field(default_factory=list)
     imports: set[str] = field(default_factory=set)
     foreign: dict[str, tuple[str, str]] = field(default_factory=dict)
     shared: set[tuple[str, str]] = field(default_factory=set)
@@ -202,7 +213,7 @@ def definition_class_names(api: Api, naming: Naming = PYTHON) -> dict[str, str]:
             name = names.class_name(".".join(parts[start:]), naming.reserved)
         count = 2
         while name in taken:
-            name = f"{plain}{count}"
+            name = numbered(plain, count)
             count += 1
         taken.add(name)
         chosen[definition.name] = name
@@ -214,6 +225,7 @@ class _Planner:
         self.api = api
         self.naming = naming
         self.enums: dict[tuple[object, ...], EnumPlan] | None = {} if enums else None
+        self.scalars: dict[tuple[object, ...], ScalarPlan] = {}
         self.external = {external.definition: external for external in api.external}
         self.table = {definition.name: definition for definition in api.definitions} | {
             name: Definition(
@@ -302,7 +314,7 @@ class _Planner:
         def type_of(inner: Value, word: str, place: str) -> TypeExpr:
             node = inner.type
             if isinstance(node, ListOf):
-                items = _opened(node.items) if (PRESERVE, True) in inner.extensions else node.items
+                items = opened(node.items) if (PRESERVE, True) in inner.extensions else node.items
                 return ListOfExpr(maybe_null(items, singular(word), place + "[]"))
             if isinstance(node, MapOf):
                 return MapOfExpr(maybe_null(node.values, singular(word), place + "{}"))
@@ -318,6 +330,8 @@ class _Planner:
                 return Literals(members)
             if union := self.unions.members(inner):
                 return OneOf(tuple(self._reference(module, Ref(name)) for name in union))
+            if self.naming.item_types and isinstance(node, Scalar) and _says_more(node, inner, place):
+                return NamedExpr("", self._scalar(module, owner, word, node, inner, definition))
             return self.type_of(module, node)
 
         def maybe_null(inner: Value, word: str, place: str) -> TypeExpr:
@@ -352,7 +366,7 @@ class _Planner:
                 suggestion = suffix[:MAX_NAME]
         name, count = suggestion, 2
         while name in taken or name in self.naming.reserved:
-            name = f"{suggestion}{count}"
+            name = numbered(suggestion, count)
             count += 1
         taken.add(name)
         return name
@@ -369,6 +383,19 @@ class _Planner:
                 name=self._inline_name(module, definition, owner, word), members=_enum_members(members)
             )
             module.enums.append(plan)
+        return plan.name
+
+    def _scalar(
+        self, module: ModulePlan, owner: str, word: str, node: Scalar, value: Value, definition: Definition
+    ) -> str:
+        """The name of the type of a scalar; one for all of a module that have one name and say the same."""
+        key = (module.name, word, node, value.doc, repr(value.constraints))
+        plan = self.scalars.get(key)
+        if plan is None:
+            plan = self.scalars[key] = ScalarPlan(
+                name=self._inline_name(module, definition, owner, word), type=node, value=value
+            )
+            module.scalars.append(plan)
         return plan.name
 
     def type_of(self, module: ModulePlan, node: Type) -> TypeExpr:
@@ -428,6 +455,16 @@ def _members(value: Value, definition: Definition) -> tuple[Json, ...]:
     return members if wanted and members and all(type(member) is wanted for member in members) else ()
 
 
+def _says_more(node: Scalar, value: Value, place: str) -> bool:
+    """Whether an item, or a value of a map, says more than can be said of it at the field that holds it."""
+    if node.is_moment or node.format == "byte":
+        return False
+    in_map = place.endswith("{}")
+    return place.endswith(("[]", "{}")) and bool(
+        value.doc or (in_map and value.constraints != NO_CONSTRAINTS)
+    )
+
+
 def _enum_members(members: tuple[Json, ...]) -> tuple[tuple[str, Json], ...]:
     """Each member with its name: ``never-ever`` is ``NEVER_EVER``, ``4x`` ``VALUE_4X``, the empty string ``EMPTY``."""
     named = {str(member): member for member in members}
@@ -440,7 +477,7 @@ def _enum_members(members: tuple[Json, ...]) -> tuple[tuple[str, Json], ...]:
     return tuple(sorted(found.items(), key=lambda each: members.index(each[1])))
 
 
-def _opened(items: Value) -> Value:
+def opened(items: Value) -> Value:
     """The items of a list that keeps unknown fields: theirs are kept."""
     if not isinstance(items.type, Struct):
         return items
@@ -545,6 +582,11 @@ def _reached_through_aliases(definition: Definition, table: dict[str, Definition
                 reached.add(name)
                 pending.append(target)
     return reached
+
+
+def numbered(name: str, count: int) -> str:
+    """``name`` with a number behind it, no longer than names are."""
+    return f"{name[: MAX_NAME - len(str(count))]}{count}"
 
 
 def _suffix(wire_name: str) -> str:

@@ -114,10 +114,12 @@ def class_name(text: str, reserved: Collection[str] = RESERVED_CLASSES) -> str:
 @dataclass(frozen=True, slots=True)
 class Naming:
     """What a language says about names: ``reserved`` are those that no type may have; ``members`` gives the name of
-    each member of one type by its wire name, apart from those of the modules."""
+    each member of one type by its wire name, apart from those of the modules. With ``item_types``, items of lists and
+    values of maps that say more than which scalar they are have types of their own."""
 
     reserved: frozenset[str]
     members: Callable[[Iterable[str], Collection[str]], dict[str, str]]
+    item_types: bool = False
 
 
 def _attributes(wire_names: Iterable[str], modules: Collection[str]) -> dict[str, str]:

@@ -2,8 +2,8 @@
 below it ``applyconfiguration`` with what appliers send. They build on k8s.io/apimachinery and client-go; controller-gen
 makes of them the CustomResourceDefinitions that they came from, as far as it has markers.
 
-Go drops fields that no type declares, also where a schema keeps them. Lists and maps that are empty stay in JSON
-(``omitzero``, Go 1.24). Alternatives and bounds of a map's values have no markers; comments name them.
+Fields that no type declares are kept where a schema keeps them (``openness``), else Go drops them. Lists and maps that
+are empty stay in JSON (``omitzero``, Go 1.24). Alternatives have no markers; comments name them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from kubewright.diagnostics import Diagnostics
 from kubewright.emit.code.layout import ClassPlan, ModulePlan, lay_out
 from kubewright.emit.code.names import Naming
-from kubewright.emit.go import text
+from kubewright.emit.go import openness, text
 from kubewright.emit.go.apply import apply_file
 from kubewright.emit.go.imports import file_of, folder_of
 from kubewright.emit.go.structs import Structs
@@ -25,7 +25,9 @@ from kubewright.ir.types import EmbeddedObject, Struct
 from kubewright.ir.walk import values
 
 NAMING = Naming(
-    frozenset({EMPTY, "GroupVersion", "SchemeBuilder", "AddToScheme", "Resource", "Kind"}), text.field_names
+    frozenset({EMPTY, "GroupVersion", "SchemeBuilder", "AddToScheme", "Resource", "Kind"}),
+    text.field_names,
+    item_types=True,
 )
 
 
@@ -77,6 +79,8 @@ class Go:
         yield "deepcopy", "zz_generated.deepcopy.go", file_of(name, _deep_copies(structs), package)
         if structs.kinds:
             yield "register", "register.go", file_of(name, [_register(plan, structs.kinds)], package)
+        if opened := openness.methods(structs.open_members):
+            yield "types", "zz_generated.json.go", file_of(name, opened, package)
         yield "applyconfiguration", "applyconfiguration/types.go", apply_file(structs)
 
 
@@ -117,7 +121,7 @@ def _deep_copies(structs: Structs) -> list[str]:
             if kind == f"metav1.{member}":  # embedded
                 body.append(f"\tin.{member}.DeepCopyInto(&out.{member})")
             else:
-                lines = copied(kind, f"in.{member}", f"out.{member}", structs.enums)
+                lines = copied(kind, f"in.{member}", f"out.{member}", structs.scalars)
                 body += [line for line in lines if line != f"\tout.{member} = in.{member}"]
         blocks.append(_DEEP_COPY.format(name=name, body="".join(line + "\n" for line in body)))
         if name in structs.kind_names:

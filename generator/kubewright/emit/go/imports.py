@@ -9,6 +9,7 @@ from kubewright.emit.code.layout import ModulePlan
 from kubewright.emit.go.text import string
 from kubewright.emit.go.types import IMPORTS, TypeTexts
 
+_STANDARD = ("json",)
 _NAMED = re.compile(r"(?<![\w.])([a-z]\w*)\.[A-Z]")
 _PROSE = re.compile(r"//.*|`[^`\n]*`|\"(?:[^\"\\\n]|\\.)*\"")
 
@@ -23,10 +24,19 @@ def file_of(name: str, blocks: Sequence[str], package: TypeTexts) -> str:
     """A file of the package ``name``."""
     body = "\n\n".join(blocks)
     used = set(_NAMED.findall(_PROSE.sub("", body)))
-    folders = {plan.name: folder_of(plan) for plan in package.layout.modules}
-    folders |= {f"{each}_ac": f"{folder}/applyconfiguration" for each, folder in folders.items()}
+    folders = {package.aliases[plan.name]: folder_of(plan) for plan in package.layout.modules}
+    folders |= {f"{each}ac": f"{folder}/applyconfiguration" for each, folder in folders.items()}
     paths = {alias: IMPORTS[alias] for alias in used & IMPORTS.keys()}
     paths |= {each: f"{package.module}/{folders[each]}" for each in used & folders.keys()}
-    lines = [f"\t{alias} {string(path)}" for alias, path in sorted(paths.items(), key=lambda pair: pair[1])]
-    declared = "import (\n" + "\n".join(lines) + "\n)\n\n" if lines else ""
+    ordered = sorted(paths.items(), key=lambda pair: pair[1])
+    groups = [
+        [_imported(alias, path) for alias, path in ordered if (alias in _STANDARD) is standard]
+        for standard in (True, False)
+    ]
+    shown = "\n\n".join("\n".join(lines) for lines in groups if lines)
+    declared = f"import (\n{shown}\n)\n\n" if shown else ""
     return f"package {name}\n\n{declared}{body}\n"
+
+
+def _imported(alias: str, path: str) -> str:
+    return f"\t{string(path)}" if path.endswith(f"/{alias}") else f"\t{alias} {string(path)}"

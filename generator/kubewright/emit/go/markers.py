@@ -7,7 +7,8 @@ from dataclasses import fields, replace
 
 from kubewright.emit.code.presence import PRESERVE
 from kubewright.emit.go.text import marker_value, one_line, string
-from kubewright.ir.api import PrinterColumn, Resource
+from kubewright.emit.go.types import QUANTITY
+from kubewright.ir.api import Resource
 from kubewright.ir.merge import ListType, MapType, Merge
 from kubewright.ir.types import (
     ABSENT,
@@ -24,7 +25,6 @@ from kubewright.ir.types import (
     Value,
 )
 
-_AGE = PrinterColumn(name="Age", type="date", json_path=".metadata.creationTimestamp")
 _VALIDATION = "+kubebuilder:validation:"
 _NUMBERS = {
     "minimum": "Minimum",
@@ -62,13 +62,19 @@ def of_field(value: Value, *, required: bool, enum_is_typed: bool, at_type: bool
     if isinstance(value.type, ListOf):
         items = value.type.items
         of_items = replace(items.constraints, enum=()) if enum_is_typed else items.constraints
-        of_items = NO_CONSTRAINTS if at_type else of_items
-        yield from _of_value(items, of_items, f"{_VALIDATION}items:")
+        said_there = at_type and not isinstance(items.type, ListOf | MapOf)
+        if not (said_there and isinstance(items.type, Scalar)):
+            yield from _of_value(items, NO_CONSTRAINTS if said_there else of_items, f"{_VALIDATION}items:")
 
 
 def of_type(said: Constraints) -> Iterator[str]:
     """The markers of a class."""
     yield from _constraints(said, _VALIDATION)
+
+
+def of_scalar(value: Value) -> Iterator[str]:
+    """The markers of a scalar that is a type of its own."""
+    yield from _of_value(value, value.constraints, _VALIDATION)
 
 
 def _of_value(value: Value, said: Constraints, prefix: str) -> Iterator[str]:
@@ -114,8 +120,8 @@ def _constraints(said: Constraints, prefix: str) -> Iterator[str]:
         yield f"{prefix}XValidation:{_rule(rule)}"
 
 
-def inexpressible(value: Value) -> list[str]:
-    """What no marker says of a value."""
+def inexpressible(value: Value, *, at_type: bool) -> list[str]:
+    """What no marker says of a value; with ``at_type`` its innermost type has markers of its own."""
     said = value.constraints
     alternatives = {f.name for f in fields(said)} & {"all_of", "any_of", "one_of"}
     found = [name for name in sorted(alternatives) if getattr(said, name)]
@@ -123,8 +129,10 @@ def inexpressible(value: Value) -> list[str]:
         found = [name for name in found if name not in ("any_of", "all_of")]
     if said.negated is not None:
         found.append("not")
-    if isinstance(value.type, MapOf) and value.type.values.constraints != NO_CONSTRAINTS:
-        found.append("bounds of a map's values")
+    if isinstance(value.type, MapOf) and not at_type:
+        inner = value.type.values
+        if inner.constraints != NO_CONSTRAINTS and inner.constraints.pattern != QUANTITY:
+            found.append("bounds of a map's values")
     return found
 
 
@@ -180,8 +188,8 @@ def of_kind(resource: Resource, status: bool) -> Iterator[str]:
             words.append(f"{key}={'{' + ','.join(map(string, several)) + '}'}")
     yield "+kubebuilder:resource:" + ",".join(words)
     columns = resource.printer_columns if resource.manifest is not None else ()
-    # The first is that of the name, which every table has; a CRD that names no other has that of the age.
-    for column in columns[1:] if columns[1:] != (_AGE,) else ():
+    # The first is that of the name, which every table has.
+    for column in (each for each in columns[1:] if not each.implied):
         said = [
             f"name={string(column.name)}",
             f"type={_word(column.type)}",

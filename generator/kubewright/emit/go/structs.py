@@ -5,8 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from kubewright.emit.code.layout import ClassPlan, EnumPlan, FieldPlan, Layout, ModulePlan
+from kubewright.emit.code.layout import (
+    MAX_NAME,
+    ClassPlan,
+    EnumPlan,
+    FieldPlan,
+    Layout,
+    ModulePlan,
+    ScalarPlan,
+    numbered,
+    opened,
+)
 from kubewright.emit.code.names import class_name
+from kubewright.emit.code.presence import PRESERVE
 from kubewright.emit.code.type_expr import (
     ListOfExpr,
     MapOfExpr,
@@ -15,9 +26,10 @@ from kubewright.emit.code.type_expr import (
     PlainExpr,
     TypeExpr,
 )
-from kubewright.emit.go.markers import inexpressible, of_field, of_kind, of_type
-from kubewright.emit.go.text import comment, string, tag
-from kubewright.emit.go.types import MACHINERY, QUANTITY, TypeTexts
+from kubewright.emit.go import openness
+from kubewright.emit.go.markers import inexpressible, of_field, of_kind, of_scalar, of_type
+from kubewright.emit.go.text import comment, string, summary, tag
+from kubewright.emit.go.types import EMPTY, MACHINERY, QUANTITY, TypeTexts
 from kubewright.emit.go.uses import ClassUses
 from kubewright.ir.api import Resource
 from kubewright.ir.types import (
@@ -55,8 +67,10 @@ class Structs:
         self.documented = documented
         self.kinds = [entry for entry in self.own if entry.kind]
         self.kind_names = {entry.name for entry in self.kinds}
-        self.enums = frozenset(enum.name for enum in plan.enums)
+        self._enums = frozenset(enum.name for enum in plan.enums)
+        self.scalars = self._enums | {scalar.name for scalar in plan.scalars}
         self.members: dict[str, list[tuple[str, str]]] = {}
+        self.open_members: dict[str, tuple[str, list[str]]] = {}
 
     def _uses_of(self, name: str, module: str = "") -> ClassUses:
         return self._uses.get((module or self.plan.name, name)) or ClassUses()
@@ -70,9 +84,10 @@ class Structs:
             if not alias.definition.name.startswith(MACHINERY)
         ]
         if self.package.has_empty:
-            blocks.append("type EmptyObject struct{}")
-            self.members["EmptyObject"] = []
-        taken = {entry.name for entry in self.own} | self.enums
+            blocks.append(f"// ---\n// {EMPTY} is an object without fields.\ntype {EMPTY} struct{{}}")
+            self.members[EMPTY] = []
+        blocks += [self._scalar(scalar) for scalar in self.plan.scalars]
+        taken = {entry.name for entry in self.own} | self.scalars
         blocks += [self._enum(enum, taken) for enum in self.plan.enums]
         return blocks
 
@@ -80,8 +95,10 @@ class Structs:
         base = "string" if enum.root == "StrEnum" else "int"
         values = [value for _, value in enum.members]
         shown = ";".join(string(value) if base == "string" else str(value) for value in values)
-        lines = [f"// +kubebuilder:validation:Enum={shown}"]
-        lines += [f"type {enum.name} {base}", "", "// What it can be.", "const ("]
+        uses = self._uses_of(enum.name)
+        lines = self._doc(uses, uses.field_doc)
+        lines += [f"// +kubebuilder:validation:Enum={shown}"]
+        lines += [f"type {enum.name} {base}", "", f"// Values of {enum.name}.", "const ("]
         named = [(self._constant(enum, word, value, taken), value) for word, value in enum.members]
         width = max(len(name) for name, _ in named)
         for name, value in named:
@@ -92,20 +109,33 @@ class Structs:
     def _constant(self, enum: EnumPlan, word: str, value: Json, taken: set[str]) -> str:
         readable = re.search(r"\w", str(value), re.ASCII) is not None
         stem = class_name(str(value) if readable else word.title(), ())
-        plain = name = enum.name + (stem.removeprefix("Type") if enum.root == "IntEnum" else stem)
-        count = 2
+        plain = enum.name + (stem.removeprefix("Type") if enum.root == "IntEnum" else stem)
+        name, count = plain[:MAX_NAME], 2
         while name in taken:
-            name, count = f"{plain}{count}", count + 1
+            name, count = numbered(plain, count), count + 1
         taken.add(name)
         return name
+
+    def _scalar(self, plan: ScalarPlan) -> str:
+        lines = comment(plan.value.doc) if self.documented else []
+        lines += [f"// {marker}" for marker in of_scalar(plan.value)]
+        base = self.package.text(PlainExpr(plan.type))
+        return "\n".join([*lines, f"type {plan.name} {base}"])
+
+    def _doc(self, uses: ClassUses, doc: str, *, is_kind: bool = False) -> list[str]:
+        """The comment of a type. Where a use has no prose of its own it is that of items, if they have any: a
+        description is made of it. What is for readers of Go alone then stands behind a line that ends descriptions."""
+        if not self.documented:
+            return []
+        if is_kind or uses.doc:
+            return comment(doc if is_kind else uses.doc)
+        lines = summary(doc)
+        return lines if uses.are_described or not lines else ["// ---", *lines]
 
     def _struct(self, entry: ClassPlan) -> str:
         members: list[tuple[str, str]] = []
         uses = self._uses_of(entry.name)
-        doc = entry.doc if entry.kind else uses.doc
-        lines = comment(doc) if self.documented else []
-        if self.documented and entry.doc and not lines:
-            lines = ["// ---", *comment(entry.doc)]  # for readers of Go: a description ends there
+        lines = self._doc(uses, entry.doc, is_kind=entry.kind is not None)
         said = entry.definition.value.constraints if entry.kind else uses.constraints
         lines += [f"// {marker}" for marker in of_type(said)]
         if uses.is_atomic:
@@ -124,6 +154,15 @@ class Structs:
         for field in entry.fields:
             if not (entry.kind and field.wire_name in _HEAD):
                 body += self._field(entry, field, members)
+        if entry.is_open:
+            name = openness.member_name([name for name, _ in members])
+            members.append((name, openness.KEPT))
+            body += [
+                "",
+                f"\t// {name} has the fields that are not declared.",
+                f'\t{name} {openness.KEPT} `json:"-"`',
+            ]
+            self.open_members[entry.name] = (name, [field.wire_name for field in entry.fields])
         self.members[entry.name] = members
         return "\n".join([*lines, *body[1:], "}"])
 
@@ -135,16 +174,19 @@ class Structs:
             return [*lines, f'\tmetav1.{meta} `json:"metadata,omitempty"`']
         lines = [""] + (comment(field.value.doc, "\t") if self.documented else [])
         inner = _inner(field.type)
-        typed = isinstance(inner, NamedExpr) and inner.name in self.enums
+        typed = isinstance(inner, NamedExpr) and not inner.module and inner.name in self._enums
         at_type = (
             not typed
             and isinstance(inner, NamedExpr)
-            and self._uses_of(inner.name, inner.module).constraints != NO_CONSTRAINTS
+            and (
+                (not inner.module and inner.name in self.scalars)
+                or self._uses_of(inner.name, inner.module).constraints != NO_CONSTRAINTS
+            )
         )
         markers = of_field(field.value, required=field.listed, enum_is_typed=typed, at_type=at_type)
         lines += [f"\t// {marker}" for marker in markers]
-        if lacking := inexpressible(field.value):
-            lines.append(f"\t// No marker says: {', '.join(lacking)}.")
+        if lacking := inexpressible(field.value, at_type=typed or at_type):
+            lines += ["\t// ---", f"\t// No marker says: {', '.join(lacking)}."]
         text = self._type(field)
         must_be_sent = field.required and not field.nullable
         options = ""
@@ -163,7 +205,8 @@ class Structs:
         """``expr`` where Go has a type of its own: quantities, and objects without fields."""
         node = value.type
         if isinstance(expr, ListOfExpr) and isinstance(node, ListOf):
-            return ListOfExpr(self.adjusted(expr.items, node.items))
+            items = opened(node.items) if (PRESERVE, True) in value.extensions else node.items
+            return ListOfExpr(self.adjusted(expr.items, items))
         if isinstance(expr, MapOfExpr) and isinstance(node, MapOf):
             return MapOfExpr(self.adjusted(expr.values, node.values))
         if isinstance(expr, OrNull):

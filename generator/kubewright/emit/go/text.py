@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Collection, Iterable, Sequence
 
 from kubewright.emit.code.names import class_name
 from kubewright.ir.types import Json
 
+_MARK = re.compile(r"^([-*•#]|\d+[.)])(?=\s)")  # of a list or a title
 # A tag of encoding/json takes these; other names it passes over in silence.
 _TAG = re.compile(r"[\w!#$%&()*+\-./:;<=>?@\[\]^{|}~ ]+")
 
@@ -36,7 +38,15 @@ def tag(name: str, options: str = "") -> str:
 def comment(text: str, indent: str = "") -> list[str]:
     """``text`` as comment lines, as they stand in the spec."""
     lines = [_visible(line.rstrip()) for line in text.strip().splitlines()]
-    return [f"{indent}// {line}".rstrip() for line in lines]
+    gaps = ("" if line.startswith("\t") else " " for line in lines)  # as gofmt has it
+    return [f"{indent}//{gap}{line}".rstrip() for gap, line in zip(gaps, lines, strict=True)]
+
+
+def summary(text: str) -> list[str]:
+    """The first paragraph of ``text`` as comment lines that gofmt leaves as they are."""
+    paragraph = " ".join(re.split(r"\n\s*\n", text.strip())[0].replace("``", "`").split())
+    lines = textwrap.wrap(paragraph, 110, break_long_words=False)
+    return [f"// {_visible(_MARK.sub(_escaped, line))}" for line in lines]
 
 
 def one_line(text: str) -> str:
@@ -84,6 +94,10 @@ def field_names(wire_names: Iterable[str], modules: Collection[str]) -> dict[str
         taken.add(name)
         names[wire_name] = name
     return names
+
+
+def _escaped(mark: re.Match[str]) -> str:
+    return f"\\{mark[0]}"
 
 
 def _visible(text: str) -> str:

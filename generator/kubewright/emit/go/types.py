@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kubewright.emit.code.layout import Layout
 from kubewright.emit.code.type_expr import (
@@ -35,6 +35,8 @@ IMPORTS = {
     "resource": "k8s.io/apimachinery/pkg/api/resource",
     "runtime": "k8s.io/apimachinery/pkg/runtime",
     "schema": "k8s.io/apimachinery/pkg/runtime/schema",
+    "json": "encoding/json",
+    "utiljson": "k8s.io/apimachinery/pkg/util/json",
     "apiextensionsv1": "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1",
 }
 MACHINERY = "io.k8s.apimachinery."
@@ -68,6 +70,10 @@ class TypeTexts:
     module: str
     layout: Layout
     has_empty: bool = False
+    aliases: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.aliases = package_aliases(self.layout)
 
     def text(self, expr: TypeExpr) -> str:
         """The Go type of a value that is present."""
@@ -87,9 +93,18 @@ class TypeTexts:
             case OneOf():
                 return "runtime.RawExtension"
             case NamedExpr(module, name, definition):
-                return _named(module, name, definition)
+                return self._named(module, name, definition)
             case ForeignExpr(_, name):
                 return name
+
+    def _named(self, module: str, name: str, definition: str) -> str:
+        if definition in _OF_MACHINERY:
+            return _OF_MACHINERY[definition]
+        if definition.startswith(_META):
+            return f"metav1.{definition.removeprefix(_META)}"
+        if definition.startswith(MACHINERY):
+            return "runtime.RawExtension"
+        return f"{self.aliases[module]}.{name}" if module else name
 
     def pointer(self, text: str) -> str:
         """``text`` as something that can be absent."""
@@ -101,14 +116,13 @@ class TypeTexts:
         return EMPTY
 
 
-def _named(module: str, name: str, definition: str) -> str:
-    if definition in _OF_MACHINERY:
-        return _OF_MACHINERY[definition]
-    if definition.startswith(_META):
-        return f"metav1.{definition.removeprefix(_META)}"
-    if definition.startswith(MACHINERY):
-        return "runtime.RawExtension"
-    return f"{module}.{name}" if module else name
+def package_aliases(layout: Layout) -> dict[str, str]:
+    """What each package of the module is called where it is imported, as Go has it: ``appsv1`` of ``apps_v1``."""
+    plain = [plan.name.replace("_", "") for plan in layout.modules]
+    return {
+        plan.name: name if plain.count(name) == 1 and name not in IMPORTS else plan.name
+        for plan, name in zip(layout.modules, plain, strict=True)
+    }
 
 
 def _plain(expr: PlainExpr) -> str:
@@ -136,15 +150,15 @@ def _scalar(node: Scalar) -> str:
     return "float64" if node.primitive is Primitive.NUMBER else "bool"
 
 
-def is_flat(text: str, enums: frozenset[str]) -> bool:
+def is_flat(text: str, scalars: frozenset[str]) -> bool:
     """Whether a value is copied by assignment."""
-    return text in _FLAT or text in enums
+    return text in _FLAT or text in scalars
 
 
-def copied(text: str, source: str, target: str, enums: frozenset[str], depth: int = 1) -> list[str]:
+def copied(text: str, source: str, target: str, scalars: frozenset[str], depth: int = 1) -> list[str]:
     """The statements that copy ``source``, a value of the type ``text``, to ``target``."""
     pad = "\t" * depth
-    if is_flat(text, enums):
+    if is_flat(text, scalars):
         return [f"{pad}{target} = {source}"]
     if text.startswith("*"):
         inner = text[1:]
@@ -153,9 +167,9 @@ def copied(text: str, source: str, target: str, enums: frozenset[str], depth: in
             f"{pad}\tin, out := &{source}, &{target}",
             f"{pad}\t*out = new({inner})",
         ]
-        if is_flat(inner, enums):
+        if is_flat(inner, scalars):
             return [*head, f"{pad}\t**out = **in", f"{pad}}}"]
-        return [*head, *copied(inner, "(**in)", "(**out)", enums, depth + 1), f"{pad}}}"]
+        return [*head, *copied(inner, "(**in)", "(**out)", scalars, depth + 1), f"{pad}}}"]
     if text.startswith("[]"):
         inner = text[2:]
         head = [
@@ -163,9 +177,9 @@ def copied(text: str, source: str, target: str, enums: frozenset[str], depth: in
             f"{pad}\tin, out := &{source}, &{target}",
             f"{pad}\t*out = make({text}, len(*in))",
         ]
-        if inner == "byte" or is_flat(inner, enums):
+        if inner == "byte" or is_flat(inner, scalars):
             return [*head, f"{pad}\tcopy(*out, *in)", f"{pad}}}"]
-        body = copied(inner, "(*in)[i]", "(*out)[i]", enums, depth + 2)
+        body = copied(inner, "(*in)[i]", "(*out)[i]", scalars, depth + 2)
         return [*head, f"{pad}\tfor i := range *in {{", *body, f"{pad}\t}}", f"{pad}}}"]
     if text.startswith("map[string]"):
         inner = text.removeprefix("map[string]")
@@ -175,9 +189,9 @@ def copied(text: str, source: str, target: str, enums: frozenset[str], depth: in
             f"{pad}\t*out = make({text}, len(*in))",
             f"{pad}\tfor key, val := range *in {{",
         ]
-        if is_flat(inner, enums):
+        if is_flat(inner, scalars):
             return [*head, f"{pad}\t\t(*out)[key] = val", f"{pad}\t}}", f"{pad}}}"]
-        body = [f"{pad}\t\tvar copied {inner}", *copied(inner, "val", "copied", enums, depth + 2)]
+        body = [f"{pad}\t\tvar copied {inner}", *copied(inner, "val", "copied", scalars, depth + 2)]
         return [*head, *body, f"{pad}\t\t(*out)[key] = copied", f"{pad}\t}}", f"{pad}}}"]
     if text == "resource.Quantity":
         return [f"{pad}{target} = {source}.DeepCopy()"]

@@ -36,8 +36,22 @@ class ClassUses:
     @property
     def doc(self) -> str:
         """The description of items, most of them: fields have their own."""
-        docs = Counter(value.doc for value in self.items)
-        return docs.most_common(1)[0][0] if docs else ""
+        return _most_common(self.items)
+
+    @property
+    def field_doc(self) -> str:
+        """The description of fields, most of them."""
+        return _most_common(self.fields)
+
+    @property
+    def are_described(self) -> bool:
+        """Whether each use has a description of its own."""
+        return not self.items and all(value.doc for value in self.fields)
+
+
+def _most_common(values: list[Value]) -> str:
+    docs = Counter(value.doc for value in values)
+    return docs.most_common(1)[0][0] if docs else ""
 
 
 def uses_of(layout: Layout) -> dict[tuple[str, str], ClassUses]:

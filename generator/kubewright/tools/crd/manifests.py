@@ -44,7 +44,6 @@ _ROOT_WITH_STATUS = {
     "x-kubernetes-preserve-unknown-fields",
 }  # fmt: skip
 _NAME_COLUMN = PrinterColumn(name="Name", type="string", format="name", json_path=".metadata.name")
-_AGE_COLUMN = PrinterColumn(name="Age", type="date", json_path=".metadata.creationTimestamp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,11 +329,9 @@ def _has(value: Value, outer: str, name: str, primitive: Primitive) -> bool:
 
 def _columns(resource: Resource) -> list[Json]:
     """The columns next to the name; those of built-in kinds are computed and cannot be said."""
-    columns = [c for c in resource.printer_columns if c.json_path]
+    columns = [c for c in resource.printer_columns if c.json_path and not c.implied]
     if columns[:1] == [_NAME_COLUMN]:
         columns = columns[1:]
-    if columns == [_AGE_COLUMN]:
-        return []
     return [
         {
             "name": column.name,

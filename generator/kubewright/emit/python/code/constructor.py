@@ -8,7 +8,7 @@ from typing import Any
 from kubewright.emit.code.render import CallText
 from kubewright.ir.api import PrinterColumn, Subresource
 
-UNSAID = frozenset({"location", "manifest", "stored"})
+UNSAID = frozenset({"location", "manifest", "stored", "implied"})
 """Fields that no server asks for: the runtime's record has none of them."""
 _CALLS: dict[type, str] = {Subresource: "Subresource", PrinterColumn: "PrinterColumn"}
 
