@@ -72,7 +72,7 @@ class World:
     def reasons(self) -> set[str]:
         return {event["reason"] for event in self._server.request("GET", self.path("events"))["items"]}
 
-    def until(self, condition: Callable[[], object], seconds: float = 20.0) -> None:
+    def until(self, condition: Callable[[], object], seconds: float = 60.0) -> None:
         ends = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < ends, "the world did not become as it should"

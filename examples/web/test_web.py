@@ -164,7 +164,7 @@ def test_the_page_lists_watches_and_applies(site: Any, tmp_path: Path) -> None:
     finally:
         browser.terminate()
         try:
-            browser.wait(20)
+            browser.wait(60)
         except subprocess.TimeoutExpired:
             browser.kill()
     assert site.result == "done shop 5 – Delete"

@@ -121,7 +121,7 @@ def test_a_target_above_the_bound_is_414(server):
     for path, statuses in (("/", (b"403", b"414")), (f"{PODS}?fieldSelector=", (b"403", b"414"))):
         for length, expected in zip((TARGET_BYTES, TARGET_BYTES + 1), statuses, strict=True):
             target = path + "a" * (length - len(path))
-            plain = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+            plain = socket.create_connection(("127.0.0.1", server.port), timeout=60)
             with context.wrap_socket(plain, server_hostname="localhost") as sock:
                 sock.sendall(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
                 assert sock.recv(12) == b"HTTP/1.1 " + expected

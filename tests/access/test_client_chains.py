@@ -126,7 +126,7 @@ def who(server: ApiServer, folder: Path, leaf: Issued, chain: Sequence[Issued], 
     context.load_cert_chain(file, key)
     for name, value in tls.items():
         setattr(context, name, value)
-    connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=context, timeout=20)
+    connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=context, timeout=60)
     try:
         connection.request("POST", REVIEWS, "{}", {"Content-Type": "application/json"})
         answer = connection.getresponse()

@@ -47,7 +47,7 @@ def server():
 
 
 def ask(server, method: str, path: str, user: str, headers: dict[str, str]) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     token = server._users.token(user)
     try:
         connection.request(method, path, None, {"Authorization": f"Bearer {token}", **headers})

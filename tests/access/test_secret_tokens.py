@@ -104,7 +104,7 @@ def make(server, account, name="held", **annotations):
     return server.request("POST", SECRETS, body)
 
 
-def until(call, seconds=5.0):
+def until(call, seconds=60.0):
     end = time.monotonic() + seconds
     while True:
         try:
@@ -117,7 +117,7 @@ def until(call, seconds=5.0):
 
 
 def who(server, token):
-    connection = HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
     body = json.dumps({"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1"})
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     connection.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body, headers)

@@ -144,7 +144,7 @@ def test_roles_of_the_cluster_decide(core, behind):
 def direct(server, headers):
     """Past the proxy, without its certificate."""
     context = ssl.create_default_context(cadata=server.authority.decode())
-    connection = HTTPSConnection("127.0.0.1", server.port, context=context, timeout=10)
+    connection = HTTPSConnection("127.0.0.1", server.port, context=context, timeout=60)
     try:
         connection.request("GET", f"{ROOT}/queues", headers=headers)
         return connection.getresponse().status
@@ -173,7 +173,7 @@ def test_tokens_of_the_cluster_are_known_past_the_proxy(core, behind):
 
 def test_health_is_open(core, behind):
     context = ssl.create_default_context(cadata=behind.authority.decode())
-    connection = HTTPSConnection("127.0.0.1", behind.port, context=context, timeout=10)
+    connection = HTTPSConnection("127.0.0.1", behind.port, context=context, timeout=60)
     connection.request("GET", "/readyz")
     assert connection.getresponse().status == 200
     connection.close()

@@ -230,7 +230,7 @@ def test_a_port_of_this_machine_leads_to_a_pod(
                 port = forwarder.port
                 use(port, forwarder)
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", port), timeout=5)
+        socket.create_connection(("127.0.0.1", port), timeout=60)
     assert "forwarding to port 8080 of web: " in caplog.text
 
 

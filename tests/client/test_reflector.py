@@ -228,7 +228,7 @@ def test_what_no_waiting_mends_is_raised() -> None:
     informer = Informer(Reflector(Refusing(FaultyServer(0, 1)), TARGET, UNSTRUCTURED))  # type: ignore[arg-type]
     informer.start()
     with pytest.raises(Forbidden):
-        informer.wait_until_synced(5)
+        informer.wait_until_synced(60)
     with pytest.raises(Forbidden):
         informer.stop()
 
@@ -275,7 +275,7 @@ def test_an_informer_feeds_several_handlers_and_indexes() -> None:
     for witness in witnesses:
         informer.add_handler(watched(witness))
     with informer:
-        informer.wait_until_synced(5)
+        informer.wait_until_synced(60)
         for _ in range(500):
             if all(w.state == server.final for w in witnesses):
                 break
@@ -305,8 +305,8 @@ def test_an_async_informer_is_iterated_for_its_changes() -> None:
         reflector = AsyncReflector(AsyncFakeClient(server), TARGET, UNSTRUCTURED, options=QUICK)  # type: ignore[arg-type]
         async with AsyncInformer(reflector) as informer:
             informer.add_handler(hear)
-            await informer.wait_until_synced(5)
-            async with asyncio.timeout(20):
+            await informer.wait_until_synced(60)
+            async with asyncio.timeout(60):
                 async for change in informer.changes():
                     witness.hear(change)
                     if witness.state == server.final and server.done:
@@ -325,7 +325,7 @@ def test_resync_tells_of_every_object_again() -> None:
     informer = Informer(reflector)
     informer.add_handler(told.append, resync_seconds=0.01)
     with informer:
-        informer.wait_until_synced(5)
+        informer.wait_until_synced(60)
         for _ in range(300):
             if any(c.kind == "MODIFIED" and c.old is c.object for c in told):
                 break

@@ -145,11 +145,11 @@ def test_what_is_wanted_is_made_and_kept_so(client: Client, maps: Maps, namespac
         assert {event["reason"] for event in maps.events()} == {"Copied", "LetGo"}
         assert operator.probes is not None
         url = f"http://127.0.0.1:{operator.probes.port}"
-        assert urllib.request.urlopen(f"{url}/readyz", timeout=5).read() == b"ok\n"
-        metrics = urllib.request.urlopen(f"{url}/metrics", timeout=5).read().decode()
+        assert urllib.request.urlopen(f"{url}/readyz", timeout=60).read() == b"ok\n"
+        metrics = urllib.request.urlopen(f"{url}/metrics", timeout=60).read().decode()
         assert 'controller_runtime_reconcile_total{controller="copier",result="success"}' in metrics
         with pytest.raises(urllib.error.HTTPError):
-            urllib.request.urlopen(f"{url}/nothing", timeout=5)
+            urllib.request.urlopen(f"{url}/nothing", timeout=60)
 
 
 def test_the_same_in_tasks(server: ApiServer, maps: Maps, namespace: str) -> None:
@@ -169,7 +169,7 @@ def test_the_same_in_tasks(server: ApiServer, maps: Maps, namespace: str) -> Non
 
         async with (
             AsyncClient(Config.load(server.kubeconfig)) as client,
-            asyncio.timeout(20),
+            asyncio.timeout(60),
             async_operator.AsyncOperator(client, [controller], namespace=namespace) as operator,
         ):
             await operator.working.wait()
@@ -264,9 +264,9 @@ def test_stop_waits_for_what_is_under_way(client: Client, maps: Maps, namespace:
     thread = threading.Thread(target=operator.run, kwargs={"signals": False})
     thread.start()
     maps.put("a")
-    assert began.wait(5)
+    assert began.wait(60)
     operator.stop()
-    thread.join(5)
+    thread.join(60)
     assert ended.is_set()
 
 
@@ -310,9 +310,9 @@ def test_a_leader_that_cannot_renew_stops(server: ApiServer, namespace: str) -> 
 
         thread = threading.Thread(target=run)
         thread.start()
-        assert operator.working.wait(10)
+        assert operator.working.wait(60)
         proxy.inject("forbidden")
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()
         assert failures
 
@@ -351,7 +351,7 @@ def test_informers_are_shared_and_listed_by_labels(client: Client, maps: Maps, n
     maps.put("a", text="x")
     maps.put("b", text="x", label="other")
     shared.start()
-    shared.wait_until_synced(10)
+    shared.wait_until_synced(60)
     lister: Lister[ConfigMap] = shared.lister(ConfigMap)
     assert lister.get("a", namespace=namespace) is not None
     assert len(lister.list("kind in (source, other)")) == 2
@@ -376,7 +376,7 @@ def test_a_transform_keeps_less(client: Client, maps: Maps, namespace: str) -> N
     informer = shared.informer(ConfigMap, transform=strip)
     maps.put("a", text="x")
     shared.start()
-    shared.wait_until_synced(10)
+    shared.wait_until_synced(60)
     maps.put("b", text="x")
     until(lambda: len(informer.store) == 2)
     assert [obj.data for obj in informer.store] == [None, None]
@@ -426,11 +426,11 @@ def test_waiting_for_a_condition(client: Client, maps: Maps, namespace: str) -> 
     threading.Timer(0.2, lambda: maps.put("w", text="1")).start()
     threading.Timer(0.4, lambda: maps.patch("w", text="2")).start()
     found = wait_for(
-        client, ConfigMap, "w", lambda obj: obj is not None and obj.data == {"text": "2"}, timeout=10
+        client, ConfigMap, "w", lambda obj: obj is not None and obj.data == {"text": "2"}, timeout=60
     )
     assert found is not None
     threading.Timer(0.2, lambda: maps.delete("w")).start()
-    assert wait_for(client, ConfigMap, "w", lambda obj: obj is None, timeout=10) is None
+    assert wait_for(client, ConfigMap, "w", lambda obj: obj is None, timeout=60) is None
     with pytest.raises(
         TimeoutError, match=r"ConfigMap w: not as expected within 0\.2 s; last seen: no such object"
     ):

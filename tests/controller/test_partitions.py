@@ -132,7 +132,7 @@ class History:
 
     def end(self) -> None:
         self._watch.close()
-        self._thread.join(10)
+        self._thread.join(60)
 
 
 class Slot:
@@ -237,7 +237,7 @@ class Referee:
 
     def end(self) -> None:
         self._done.set()
-        self._thread.join(10)
+        self._thread.join(60)
 
 
 @contextmanager

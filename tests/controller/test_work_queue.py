@@ -149,7 +149,7 @@ def test_workers_wait_for_keys_and_for_time() -> None:
         pass
     queue.stop()
     for worker in workers:
-        worker.join(5)
+        worker.join(60)
         assert not worker.is_alive()
 
 
@@ -164,7 +164,7 @@ def test_tasks_wait_for_keys_and_for_time() -> None:
                 taken.append(key)
                 queue.done(key)
 
-        async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
             for _ in range(3):
                 group.create_task(work())
             await asyncio.to_thread(queue.add, "from a thread")

@@ -161,7 +161,7 @@ def test_a_kopf_operator(server, namespace, monkeypatch):
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        assert ready.wait(10)
+        assert ready.wait(60)
         base = f"/apis/e2e.example.com/v1/namespaces/{namespace}/widgets"
         widget = {
             "apiVersion": "e2e.example.com/v1",
@@ -176,12 +176,12 @@ def test_a_kopf_operator(server, namespace, monkeypatch):
             "made": "w"
         }
         server.request("DELETE", f"{base}/w")
-        assert deleted.wait(10)
+        assert deleted.wait(60)
         assert until(lambda: found(server, f"{base}/w") is None)
         assert until(lambda: found(server, path) is None), "the owned ConfigMap is collected"
     finally:
         stop.set()
-        thread.join(15)
+        thread.join(60)
 
 
 def found(server, path):
@@ -193,7 +193,7 @@ def found(server, path):
         return None
 
 
-def until(probe, seconds: float = 10):
+def until(probe, seconds: float = 60.0):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if value := probe():

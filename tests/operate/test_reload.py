@@ -103,9 +103,11 @@ async def read(reader: asyncio.StreamReader) -> tuple[int, dict[str, str], bytes
 
 
 class Slow(ToyApi):
+    leave = False
+
     async def handle(self, request):
-        if request.path == "/slow":
-            await asyncio.sleep(0.4)
+        while request.path == "/slow" and not Slow.leave:
+            await asyncio.sleep(0.01)
         return await super().handle(request)
 
 
@@ -121,7 +123,8 @@ def test_the_end_of_a_server():
             writer.close()
 
     async def run() -> None:
-        options = ServerOptions(shutdown_delay_seconds=0.3, send_retry_after=True)
+        Slow.leave = False
+        options = ServerOptions(shutdown_delay_seconds=3.0, send_retry_after=True, shutdown_seconds=200.0)
         server = Server(options, OPEN_TO_LOOPBACK, Slow)
         await server.start()
         assert (await ask(server.port, "/readyz"))[0] == 200
@@ -131,13 +134,15 @@ def test_the_end_of_a_server():
         assert status == 500 and b"[-]shutdown failed: reason withheld" in body
         assert (await ask(server.port, "/livez"))[0] == 200
         assert (await ask(server.port, "/api/v1/namespaces/a/configmaps"))[0] == 200
-        await asyncio.sleep(0.15)
         slow = asyncio.create_task(ask(server.port, "/slow"))
-        await asyncio.sleep(0.2)
-        status, headers, body = await ask(server.port, "/api/v1/namespaces/a/configmaps")
+        async with asyncio.timeout(60):
+            while status != 429:
+                await asyncio.sleep(0.05)
+                status, headers, body = await ask(server.port, "/api/v1/namespaces/a/configmaps")
         assert (status, headers["retry-after"], headers["connection"]) == (429, "5", "close")
         assert json.loads(body)["reason"] == "TooManyRequests"
         assert (await ask(server.port, "/livez"))[0] == 200
+        Slow.leave = True
         assert (await slow)[0] == 404
         await stopping
         with pytest.raises(ConnectionRefusedError):
@@ -158,10 +163,11 @@ def test_files_are_followed(tmp_path, monkeypatch):
         reloads = Reloads([Reload("f", (path,), lambda: seen.append(path.read_text()))], Metrics())
         task = asyncio.create_task(reloads.follow())
         await asyncio.sleep(0.05)
-        write(path, "bb")
-        await asyncio.sleep(0.1)
-        os.utime(path, (1, 1))
-        await asyncio.sleep(0.1)
+        for count, change in enumerate((lambda: write(path, "bb"), lambda: os.utime(path, (1, 1))), 1):
+            change()
+            async with asyncio.timeout(60):
+                while len(seen) < count:
+                    await asyncio.sleep(0.01)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 

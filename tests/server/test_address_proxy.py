@@ -123,7 +123,7 @@ def server(there):
 
 
 def ask(server, method, path, body=None, headers=None):
-    connection = HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
     try:
         connection.request(method, path, body, headers or {})
         answer = connection.getresponse()
@@ -163,7 +163,7 @@ def test_links_lead_back(server):
 
 def test_other_protocols_pass(server):
     offer = f"POST {POD}/spdy HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as sock:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as sock:
         sock.sendall(offer.encode())
         got = sock.recv(4096)
         sock.sendall(b"hello")
@@ -245,7 +245,7 @@ def test_by_default_nothing_is_reached(there):
 
 
 def test_it_needs_the_right_to(server):
-    connection = HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
     headers = {"Authorization": f"Bearer {server._users.token('carol', ())}"}
     connection.request("GET", f"{POD}/x", headers=headers)
     answer = connection.getresponse()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -155,18 +156,22 @@ def test_accounts(about: str) -> None:
 def test_an_account_that_is_deleted_comes_back_and_so_do_the_authorities() -> None:
     async def story(api: AssembledApi) -> None:
         namespace = "/api/v1/namespaces/default"
+
+        async def there(path: str, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+            async with asyncio.timeout(60):
+                while True:
+                    code, found, _ = await ask(api, "GET", path)
+                    if code == 200 and holds(found):
+                        return found
+                    await asyncio.sleep(0.01)
+
         for path in (f"{namespace}/serviceaccounts/default", f"{namespace}/configmaps/kube-root-ca.crt"):
-            await asyncio.sleep(0.05)
-            code, before, _ = await ask(api, "GET", path)
-            assert code == 200
+            former = (await there(path, lambda found: True))["metadata"]["uid"]
             await ask(api, "DELETE", path)
-            await asyncio.sleep(0.05)
-            code, after, _ = await ask(api, "GET", path)
-            assert code == 200 and after["metadata"]["uid"] != before["metadata"]["uid"]
+            after = await there(path, lambda found, former=former: found["metadata"]["uid"] != former)
         assert after["data"] == {"ca.crt": "PEM"}
         await ask(api, "PATCH", path, {"data": {"ca.crt": "mine"}}, MERGE)
-        await asyncio.sleep(0.05)
-        assert (await ask(api, "GET", path))[1]["data"] == {"ca.crt": "PEM"}
+        await there(path, lambda found: found["data"] == {"ca.crt": "PEM"})
 
     run(story, WITH_ACCOUNTS)
 

@@ -230,7 +230,7 @@ def cup(**spec: Any) -> dict[str, Any]:
 
 async def until(api: AssembledApi, path: str, code: int) -> None:
     """Asks until the answer has a code; at most ten seconds."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (await ask(api, "GET", path))[0] != code:
             await asyncio.sleep(0.01)
 

@@ -55,7 +55,7 @@ def definition(plural: str, group: str, kind: str, *versions: str, scope: str = 
     }
 
 
-def wait(holds: Callable[[], bool], seconds: float = 20.0) -> None:
+def wait(holds: Callable[[], bool], seconds: float = 60.0) -> None:
     until = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < until

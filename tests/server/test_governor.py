@@ -174,7 +174,7 @@ def test_nothing_is_counted_when_nobody_asks(serve) -> None:
         request("POST", BASE, body)[:-9],
         request("GET", BASE)[:9],
     ):
-        left.append(socket.create_connection(("127.0.0.1", port), timeout=5))
+        left.append(socket.create_connection(("127.0.0.1", port), timeout=60))
         left[-1].sendall(half)
     large = request("GET", BASE, b"", "X: " + "y" * 200_000)
     assert split(talk(port, large))[0] == 200
@@ -200,7 +200,7 @@ def test_a_body_in_chunks_of_a_byte_lets_others_be_read(serve) -> None:
         "POST", BASE, b"", "Transfer-Encoding: chunked", "Content-Type: application/json", close=False
     )
     chunks = b"1\r\n \r\n" * 1_000_000
-    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as sock:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as sock:
         body = b'{"metadata":{"name":"a"}}'
         sock.sendall(head + chunks + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))
         assert sock.recv(1 << 16).startswith(b"HTTP/1.1 201")

@@ -28,7 +28,7 @@ def pod(name: str, claim_name: str, node: str = "") -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": {**spec, **({"nodeName": node} if node else {})}}
 
 
-async def gone(api: AssembledApi, path: str, *, within: float = 2.0) -> bool:
+async def gone(api: AssembledApi, path: str, *, within: float = 60.0) -> bool:
     for _ in range(int(within / 0.02)):
         if (await ask(api, "GET", path))[0] == 404:
             return True

@@ -34,7 +34,7 @@ def ask(
     server: ApiServer, path: str, method: str = "GET", **headers: str
 ) -> tuple[int, list[tuple[str, str]], bytes]:
     host = server.url.rpartition("/")[2]
-    connection = http.client.HTTPConnection(host, timeout=20)
+    connection = http.client.HTTPConnection(host, timeout=60)
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
     connection.request(method, path, headers=sent)
     answer = connection.getresponse()

@@ -33,7 +33,7 @@ def server() -> Iterator[ApiServer]:
 
 
 def ask(server: ApiServer, path: str, agent: str, accept: str = "", method: str = "GET") -> bytes:
-    connection = http.client.HTTPConnection(urllib.parse.urlsplit(server.url).netloc, timeout=10)
+    connection = http.client.HTTPConnection(urllib.parse.urlsplit(server.url).netloc, timeout=60)
     connection.request(method, path, headers={"User-Agent": agent, **({"Accept": accept} if accept else {})})
     data = connection.getresponse().read()
     connection.close()

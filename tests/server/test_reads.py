@@ -111,7 +111,7 @@ class Stream:
 
     async def take(self, count: int) -> list[tuple[str, str, str]]:
         while len(self.left) < count:
-            part = await asyncio.wait_for(anext(self.parts), 5)
+            part = await asyncio.wait_for(anext(self.parts), 60)
             self.left += [json.loads(line) for line in part.splitlines()]
         taken, self.left = self.left[:count], self.left[count:]
         return [
@@ -131,7 +131,7 @@ class Stream:
 
     async def ended(self) -> bool:
         try:
-            await asyncio.wait_for(anext(self.parts), 5)
+            await asyncio.wait_for(anext(self.parts), 60)
         except StopAsyncIteration:
             return True
         return False

@@ -24,14 +24,21 @@ def test_quota(about: str) -> None:
     run(lambda api: told(api, STORIES[about]), COUNTING)
 
 
+def of(**hard: int) -> dict[str, Any]:
+    return {"metadata": {"name": "q"}, "spec": {"hard": hard}}
+
+
 async def quota(api: AssembledApi, **hard: int) -> None:
-    await ask(api, "POST", QUOTAS, {"metadata": {"name": "q"}, "spec": {"hard": hard}})
-    await asyncio.sleep(0.1)
+    await ask(api, "POST", QUOTAS, of(**hard))
+    async with asyncio.timeout(60):
+        while not (await ask(api, "GET", f"{QUOTAS}/q"))[1].get("status", {}).get("used"):
+            await asyncio.sleep(0.01)
 
 
-async def used(api: AssembledApi) -> dict[str, Any]:
-    _, found, _ = await ask(api, "GET", f"{QUOTAS}/q")
-    return dict(found["status"]["used"])
+async def uses(api: AssembledApi, wanted: dict[str, str]) -> None:
+    async with asyncio.timeout(60):
+        while (await ask(api, "GET", f"{QUOTAS}/q"))[1]["status"]["used"] != wanted:
+            await asyncio.sleep(0.01)
 
 
 def test_of_thirty_at_once_ten_are_let_in() -> None:
@@ -40,8 +47,7 @@ def test_of_thirty_at_once_ten_are_let_in() -> None:
         calls = [ask(api, "POST", CM, {"metadata": {"name": f"c{number}"}}) for number in range(30)]
         codes = sorted(answer[0] for answer in await asyncio.gather(*calls))
         assert codes == [201] * 10 + [403] * 20
-        await asyncio.sleep(0.1)
-        assert await used(api) == {"configmaps": "10"}
+        await uses(api, {"configmaps": "10"})
 
     run(story, COUNTING)
 
@@ -53,15 +59,14 @@ def test_what_never_came_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
         await quota(api, configmaps=3)
         assert (await ask(api, "POST", CM, {"metadata": {"name": "a"}}))[0] == 201
         assert (await ask(api, "POST", CM, {"metadata": {"name": "a"}}))[0] == 409
-        await asyncio.sleep(0.6)
-        assert await used(api) == {"configmaps": "1"}
+        await uses(api, {"configmaps": "1"})
 
     run(story, COUNTING)
 
 
 def test_a_quota_that_nobody_counts_limits_nobody() -> None:
     async def story(api: AssembledApi) -> None:
-        await quota(api, configmaps=0)
+        await ask(api, "POST", QUOTAS, of(configmaps=0))
         assert (await ask(api, "POST", CM, {"metadata": {"name": "a"}}))[0] == 201
 
     run(story, ApiOptions(controllers=frozenset()))

@@ -66,7 +66,7 @@ class Reached:
         async with self._session.get(self.server.url + path, params={"watch": "1"}) as answer:
 
             async def event() -> Any:
-                return json.loads(await asyncio.wait_for(answer.content.readline(), 10))
+                return json.loads(await asyncio.wait_for(answer.content.readline(), 60))
 
             yield event
 

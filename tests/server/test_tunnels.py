@@ -135,7 +135,7 @@ def held(server, sort: str) -> int:
     return int(float(text.split(f'kubewright_held_bytes{{sort="{sort}"}} ')[1].split()[0]))
 
 
-def until(condition, seconds: float = 5.0) -> None:
+def until(condition, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end
@@ -143,7 +143,7 @@ def until(condition, seconds: float = 5.0) -> None:
 
 
 def offered(server) -> tuple[socket.socket, bytes]:
-    sock = socket.create_connection(("127.0.0.1", server.port), timeout=5)
+    sock = socket.create_connection(("127.0.0.1", server.port), timeout=60)
     sock.sendall(OFFER)
     return sock, sock.recv(4096)
 
@@ -162,7 +162,7 @@ def test_what_nobody_takes_is_counted_and_goes_with_the_client(server, deaf, mon
     until(lambda: held(server, "tunnels") == 0)
     assert held(server, "tunneled") == 0
     # The other side was let go too.
-    deaf.open[0].settimeout(5)
+    deaf.open[0].settimeout(60)
     with contextlib.suppress(ConnectionResetError):
         while deaf.open[0].recv(1 << 20):
             pass
@@ -206,7 +206,7 @@ def test_there_are_only_so_many(server, monkeypatch):
 def test_an_offer_that_is_declined_takes_no_place(server):
     offer = OFFER.replace(b"POST", b"GET").replace(b"SPDY/3.1", b"websocket")
     for _ in range(3):
-        with socket.create_connection(("127.0.0.1", server.port), timeout=5) as sock:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as sock:
             sock.sendall(offer.replace(b"pods/p/proxy", b"configmaps"))
             assert b" 404 " in sock.recv(4096)
             assert held(server, "tunnels") == 0

@@ -46,7 +46,7 @@ async def fill(storage: SqliteStorage) -> list[str]:
     return keys
 
 
-async def until(condition, seconds: float = 10.0) -> None:
+async def until(condition, seconds: float = 60.0) -> None:
     ends = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < ends
@@ -141,7 +141,7 @@ def test_a_lock_of_another_program_is_waited_for_beside_the_loop(tmp_path):
             before = time.monotonic()
             await asyncio.sleep(0.01)
             longest = max(longest, time.monotonic() - before)
-        assert longest < 0.5
+        assert longest < 4  # five seconds, when it waited on the loop
         assert not write.done() and "another program" in storage.trouble
         shell.execute("ROLLBACK")
         await write
@@ -154,7 +154,7 @@ def test_a_lock_of_another_program_is_waited_for_beside_the_loop(tmp_path):
 
 def test_every_write_waits_equally_long_for_a_lock(tmp_path, monkeypatch):
     """Who came while others waited waited for them, and then as long again."""
-    monkeypatch.setattr(driver, "BUSY_SECONDS", 0.8)
+    monkeypatch.setattr(driver, "BUSY_SECONDS", 3.0)
     monkeypatch.setattr(sqlite_log, "LOCK_SECONDS", 0.1)
 
     async def story() -> None:
@@ -166,7 +166,8 @@ def test_every_write_waits_equally_long_for_a_lock(tmp_path, monkeypatch):
         began = time.monotonic()
         with pytest.raises(StorageBusy):
             await storage.create("/g/r/b", value())
-        assert first.done() and 0.7 < time.monotonic() - began < 1.25
+        # 5.5 seconds, when it waited for the first to give up before its own time began.
+        assert first.done() and 2.9 < time.monotonic() - began < 5.2
         with pytest.raises(StorageBusy):
             await first
         later = asyncio.create_task(storage.create("/g/r/c", value()))

@@ -50,7 +50,7 @@ def server():
         yield running
 
 
-def gone(server: ApiServer, path: str, seconds: float = 5) -> bool:
+def gone(server: ApiServer, path: str, seconds: float = 60.0) -> bool:
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         try:

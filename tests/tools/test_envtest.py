@@ -56,7 +56,7 @@ def wait_for(url: str, process: subprocess.Popen[bytes]) -> str:
     while time.monotonic() < until:
         assert process.poll() is None, process.communicate()
         try:
-            with urllib.request.urlopen(url, context=ssl._create_unverified_context(), timeout=5) as answer:
+            with urllib.request.urlopen(url, context=ssl._create_unverified_context(), timeout=60) as answer:
                 return str(answer.read().decode())
         except (OSError, urllib.error.URLError):
             time.sleep(0.05)

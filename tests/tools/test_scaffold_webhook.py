@@ -100,14 +100,14 @@ def test_it_does_what_its_manifests_say(group: Path, tmp_path_factory: pytest.Te
             _is_asked(server, process)
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 def _wait(port: int, certificate: Path) -> None:
     context = ssl.create_default_context(cafile=str(certificate))
     for _ in range(200):
         try:
-            with urllib.request.urlopen(f"https://127.0.0.1:{port}/readyz", context=context, timeout=5):
+            with urllib.request.urlopen(f"https://127.0.0.1:{port}/readyz", context=context, timeout=60):
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)
@@ -144,7 +144,7 @@ def _is_asked(server: ApiServer, process: subprocess.Popen[bytes]) -> None:
     old = server.request("GET", path.format("v1alpha1") + "/w")
     assert (old["apiVersion"], old["spec"]) == ("shop.example.com/v1alpha1", made["spec"])
     process.terminate()
-    process.wait(20)
+    process.wait(60)
     widget["metadata"] = {"name": "v"}
     with pytest.raises(ApiError, match=r'failed calling webhook "default\.shop\.example\.com"'):
         server.request("POST", path.format("v1beta1"), {"apiVersion": "shop.example.com/v1beta1", **widget})

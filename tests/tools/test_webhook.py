@@ -170,13 +170,13 @@ def test_a_cluster_with_the_crds_converts_by_the_package(tmp_path: Path) -> None
         port = process.stderr.readline().partition("port ")[2].partition(":")[0]
         context = ssl.create_default_context(cafile=str(certificate))
         with urllib.request.urlopen(
-            f"https://127.0.0.1:{port}/readyz", context=context, timeout=10
+            f"https://127.0.0.1:{port}/readyz", context=context, timeout=60
         ) as answer:
             assert answer.status == 200
         converts_between_versions(f"https://127.0.0.1:{port}", certificate)
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
         process.stderr.close()
 
 
@@ -239,7 +239,7 @@ def converts_between_versions(url: str, certificate: Path) -> None:
     base = "/apis/backup.kubewright.dev/{}/namespaces/default/backupschedules"
     with ApiServer(controllers="none") as server:
         server.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", manifest)
-        until = time.monotonic() + 10
+        until = time.monotonic() + 60
         server._wait_until_served(manifest)
         assert time.monotonic() < until
         server.request("POST", base.format("v1alpha1"), sample)

@@ -157,11 +157,11 @@ def test_a_watch_shows_each_event_at_its_version_in_order(server: ApiServer, con
 
     thread = threading.Thread(target=watch)
     thread.start()
-    assert started.wait(10)
+    assert started.wait(60)
     for number in range(5):
         server.request("PATCH", path("v1", "a"), {"spec": {"host": str(number)}}, MERGE)
     server.request("DELETE", path("v1", "a"))
-    thread.join(10)
+    thread.join(60)
     v2 = "example.com/v2"
     assert seen == [
         ("ADDED", v2, "a:80"),

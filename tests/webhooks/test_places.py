@@ -121,7 +121,7 @@ def test_long_lists_are_converted_in_reviews_of_some_size(
 
 
 async def until(holds: Any) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not holds():
             await asyncio.sleep(0)
 
