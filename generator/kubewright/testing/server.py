@@ -408,11 +408,26 @@ class ApiServer:
         until = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < until:
             # A definition that nobody has looked at yet has null conditions.
-            conditions = self.request("GET", path).get("status", {}).get("conditions") or []
+            found = self.request("GET", path)
+            conditions = found.get("status", {}).get("conditions") or []
             if any(c["type"] == "Established" and c["status"] == "True" for c in conditions):
-                return
+                if self._is_discovered(found["spec"]):
+                    return
             time.sleep(0.01)
         raise StartError(f"{manifest['metadata']['name']} is not established after {PATIENCE_SECONDS:g} s")
+
+    def _is_discovered(self, spec: dict[str, Any]) -> bool:
+        """Whether all served versions of a definition are answered: the condition is written a moment before."""
+        for version in (each["name"] for each in spec["versions"] if each.get("served")):
+            try:
+                resources = self.request("GET", f"/apis/{spec['group']}/{version}")["resources"]
+            except ApiError as error:
+                if error.code != 404:
+                    raise
+                return False
+            if not any(each["name"] == spec["names"]["plural"] for each in resources):
+                return False
+        return True
 
 
 def _controllers(text: str, *, simulated: bool) -> frozenset[str]:
