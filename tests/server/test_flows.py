@@ -287,6 +287,27 @@ def test_threads_that_are_held_by_light_work_are_not_all_there_are():
         ending.set()
 
 
+def test_a_queue_is_charged_what_its_requests_took_whatever_others_take_meanwhile():
+    """Each request of a flood that ended after a long one of somebody else moved its queue back by the difference:
+    thirty more of them went first."""
+
+    async def story() -> None:
+        level = Level("a", "", LevelShape(False, 10, queues=8, hand=1, length=50))
+        quiet, hostile, other = level.queues[:3]
+        level.begin(other, 1, "other")
+        before = other.due  # where one that joins begins
+        level.begin(hostile, 1, "hostile")
+        for _ in range(5):
+            level.begin(hostile, 1, "hostile")
+            level.begin(quiet, 1, "quiet")
+            level.end(quiet, 1, "quiet", 5.0)
+            level.end(hostile, 1, "hostile", 0.0001)
+        level.end(hostile, 1, "hostile", 0.0001)
+        assert hostile.due == pytest.approx(before + 6 * 0.0001)
+
+    asyncio.run(story())
+
+
 @given(st.lists(st.tuples(flow_names, st.integers(1, 10), st.booleans()), max_size=60), st.integers(1, 40))
 def test_every_request_of_a_level_has_its_turn(wanted, nominal):
     """Whatever flows ask for, all are let in one day, none past the seats, and nothing is kept afterwards."""
@@ -441,21 +462,27 @@ class Echo:
         return False
 
 
-def test_a_connection_whose_body_is_whole_is_read_on():
+def post(credential: str, body: bytes) -> bytes:
+    head = f"POST / HTTP/1.1\r\nHost: a\r\nAuthorization: {credential}\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+def test_connections_are_read_in_turns_of_those_who_send():
     async def story() -> None:
         connections = Connections(Echo())
-        sockets = []
-        for body in (b"x" * (8 * TURN_BYTES), b"x" * MUCH_BYTES):
+
+        def connected(data: bytes) -> Unread:
             connection, socket = connections(), Unread()
             connection.connection_made(socket)
-            head = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body)
-            connection.data_received((head + body)[: 4 * TURN_BYTES])
-            sockets.append(socket)
-        assert [socket.paused for socket in sockets] == [True, False]
-        for _ in range(5):
+            connection.data_received(data)
+            return socket
+
+        for _ in range(60):
+            connected(post("Bearer hostile", b"x" * (8 * TURN_BYTES))[: 4 * TURN_BYTES])
+        quiet = connected(post("Bearer quiet", b"x" * MUCH_BYTES))
+        for _ in range(4):
             await asyncio.sleep(0)
-        assert sockets[1].sent.endswith(b"%d" % MUCH_BYTES)
-        assert not any(socket.paused for socket in sockets)
+        assert quiet.sent.endswith(b"%d" % MUCH_BYTES) and not quiet.paused
 
     asyncio.run(story())
 

@@ -211,6 +211,7 @@ class HttpConnection(asyncio.Protocol):
         self._head_held = 0
         self._weight = weight
         self._secure = False
+        self._credential = ""
         self._continue_due = False
         self._offer: bytearray | None = None
         self._tunnel: SocketTunnel | None = None
@@ -313,11 +314,9 @@ class HttpConnection(asyncio.Protocol):
             self._unread += data
         else:
             self._parse(data)
-        if self._piece >= MUCH_BYTES:
-            # Until a message is whole there is its head, or nothing yet.
-            flow = self._headers.get("authorization") or self._peer or self._source
-            whole = self._dispatched or self._state is ConnectionState.LINGERING
-            self._connections.reading.took(self, flow, self._piece, whole=whole)
+        if self._piece >= MUCH_BYTES and self._state is not ConnectionState.LINGERING:
+            flow = self._credential or self._peer or self._source
+            self._connections.reading.took(self, flow, self._piece)
 
     def pause(self) -> None:
         """See Pausable."""
@@ -467,6 +466,7 @@ class HttpConnection(asyncio.Protocol):
         """Acts on a whole head."""
         self._head_done = True
         headers = self._headers
+        self._credential = headers.get("authorization", "")
         for key, values in self._repeated.items():
             headers[key] = ", ".join(values)
         if "host" in self._repeated:

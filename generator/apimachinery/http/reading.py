@@ -1,9 +1,9 @@
 """Large bodies are read a few at a time: what sixty sockets have ready would take all of a turn of the loop.
 
-A connection that delivers much of a body, and has more to deliver, is paused until its turn: flows take turns, and of a
-flow the connection that delivered first is next. So a turn of the loop reads about ``TURN_BYTES`` of large bodies,
-however many there are, and nobody waits behind all connections of somebody else. Whoever delivers little, or the last
-of a body, is never paused: his next request would wait for the bodies of others.
+A connection that delivers much is paused until its turn; those that deliver little are never paused. Flows take turns,
+and of a flow the connection that delivered first is next: nobody's next request waits for all that somebody else sends.
+So a turn of the loop reads about ``TURN_BYTES`` of large bodies, however many there are: what others wait for takes
+some turns, each of which has to be short.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ class Reading:
         self._left = TURN_BYTES
         self._turning = False
 
-    def took(self, connection: Pausable, flow: Hashable, size: int, *, whole: bool = False) -> None:
-        """Counts what a connection delivered; unless the body is ``whole``, it may have to wait for its next turn."""
+    def took(self, connection: Pausable, flow: Hashable, size: int) -> None:
+        """Counts what a connection of a flow delivered; it may have to wait for its next turn."""
         if size < MUCH_BYTES:
             return
         self._left -= size
         if not self._turning:
             self._turning = True
             asyncio.get_running_loop().call_soon(self._turn)
-        if self._left <= 0 and not whole:
+        if self._left <= 0:
             connection.pause()
             self._waiting.setdefault(flow, deque()).append(connection)
 

@@ -58,6 +58,8 @@ class Queue:
     waiting: deque[Waiter] = field(default_factory=deque)
     due: float = 0.0
     executing: int = 0
+    expected: deque[float] = field(default_factory=deque)
+    """By how much each request that executes moved ``due`` on when it began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +205,8 @@ class Level:
         if not queue.waiting and not queue.executing:
             self._join(queue)
         self.due = max(self.due, queue.due)
-        queue.due += seats * self.average
+        queue.expected.append(seats * self.average)
+        queue.due += queue.expected[-1]
         queue.executing += 1
         self.executing += seats
         self.running += 1
@@ -211,7 +214,8 @@ class Level:
 
     def end(self, queue: Queue, seats: int, flow: str, seconds: float) -> None:
         """Ends a request, after so many seconds."""
-        queue.due += seats * (seconds - self.average)
+        # What it was expected to be then: the average has changed since, and the difference would add up.
+        queue.due += seats * seconds - queue.expected.popleft()
         self.average += SMOOTHING * (seconds - self.average)
         queue.executing -= 1
         self.executing -= seats
