@@ -8,6 +8,7 @@ from apimachinery.client.errors import ApiError
 from kubewright.testing import ApiServer
 
 PATHS = {
+    "events": "/api/v1",
     "pods": "/api/v1",
     "services": "/api/v1",
     "endpoints": "/api/v1",

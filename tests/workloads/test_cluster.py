@@ -70,6 +70,14 @@ def test_a_pod_that_fits_nowhere_says_why_until_there_is_room(objects: Objects) 
     condition = objects.condition("pods", "big", "PodScheduled")
     assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
     assert condition["message"] == "0/3 nodes are available: 3 Insufficient cpu."
+    (event,) = [each for each in objects.all("events") if each["involvedObject"]["name"] == "big"]
+    shown = {key: event[key] for key in ("type", "reason", "message", "reportingComponent")}
+    assert shown == {
+        "type": "Warning",
+        "reason": "FailedScheduling",
+        "message": condition["message"],
+        "reportingComponent": "default-scheduler",
+    }
     gated = {"containers": [{"name": "c", "image": "i"}], "nodeSelector": {"disk": "ssd"}}
     objects.create("pods", "picky", spec=gated)
     assert "nodeName" not in objects.get("pods", "picky")["spec"]

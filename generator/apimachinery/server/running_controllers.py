@@ -12,6 +12,7 @@ from apimachinery.access.bindings import GROUP as RBAC
 from apimachinery.server.api_parts import ApiParts
 from apimachinery.server.catalog.options import WORKLOADS
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.controllers.event_writer import EventWriter
 from apimachinery.server.controllers.flow_control import FlowSchemaConditions
 from apimachinery.server.controllers.garbage import GarbageCollector
 from apimachinery.server.controllers.in_use import (
@@ -142,9 +143,10 @@ def _node(api: ApiParts) -> Maker | None:
 def _scheduler(api: ApiParts) -> Maker | None:
     if api.catalog.find("", "v1", "pods") is None:
         return None
-    from apimachinery.server.node.scheduler import Scheduler
+    from apimachinery.server.node.scheduler import MANAGER, NAME, Scheduler
 
-    return partial(Scheduler, api.cluster.decoded, api.cache, api.writer, api.deleter)
+    events = EventWriter(api.catalog, api.writer, NAME, MANAGER)
+    return partial(Scheduler, api.cluster.decoded, api.cache, api.writer, api.deleter, events)
 
 
 _CONTROLLERS: dict[str, Choose] = {

@@ -50,19 +50,22 @@ class CommandRun:
 
     def ask(self, argv: Sequence[str]) -> int | None:
         """How a command in the same container ends, without a wait; None where that cannot be known."""
-        command = replace(self._command, argv=tuple(argv))
-        try:
-            next(steps := self._shell.steps(command, ShellOutput()))
-        except StopIteration as end:
-            return int(end.value)
-        except Unknown:
-            return None
-        steps.close()
-        return None
+        return _asked(self._shell, replace(self._command, argv=tuple(argv)))
 
     def take(self, path: str) -> str:
         """Takes a file away; empty where there is none."""
         return self._shell.of(self._command.pod).pop(path, b"").decode("utf-8", "replace")
+
+
+def _asked(shell: ContainerShell, command: Command) -> int | None:
+    try:
+        next(steps := shell.steps(command, ShellOutput()))
+    except StopIteration as end:
+        return int(end.value)
+    except Unknown:
+        return None
+    steps.close()
+    return None
 
 
 def begin(

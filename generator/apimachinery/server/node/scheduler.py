@@ -14,6 +14,7 @@ from apimachinery.scheduling.board import Board, priority_of
 from apimachinery.scheduling.placing import Placement, place
 from apimachinery.server.controllers.controller import EVERYTHING, Controller, Source
 from apimachinery.server.controllers.decoded import DecodedObjects
+from apimachinery.server.controllers.event_writer import EventWriter, Involved
 from apimachinery.server.node.containers import set_condition
 from apimachinery.server.request.options import DeletionOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
@@ -30,10 +31,18 @@ MANAGER = "kube-scheduler"
 class Scheduler(Controller):
     """Looks at all pods that wait, whenever a pod or a node changes."""
 
-    def __init__(self, decoded: DecodedObjects, cache: WatchCache, writer: Writer, deleter: Deleter) -> None:
+    def __init__(
+        self,
+        decoded: DecodedObjects,
+        cache: WatchCache,
+        writer: Writer,
+        deleter: Deleter,
+        events: EventWriter,
+    ) -> None:
         nodes = Source(NODES, self._node_changed, listed=False)
         super().__init__("scheduler", cache, Source(PODS, self._pod_changed), nodes)
         self._decoded, self._writer, self._deleter = decoded, writer, deleter
+        self._events = events
         self._waiting: set[str] = set()
         self._nodes: dict[str, object] = {}
 
@@ -73,6 +82,9 @@ class Scheduler(Controller):
                 bound = {**pod, "spec": {**pod["spec"], "nodeName": placement.node}}
                 if await self._bind(pod, placement.node):
                     board.places[placement.node].add(bound)
+                    about = _about(pod)
+                    said = f"Successfully assigned {about.namespace}/{about.name} to {placement.node}"
+                    await self._events.write(about, "Scheduled", said)
             else:
                 await self._refuse(pod, placement, len(board.places))
 
@@ -125,6 +137,7 @@ class Scheduler(Controller):
             return new
 
         await self._writer.update(self._target(pod, "status"), refused, uid=pod["metadata"]["uid"])
+        await self._events.write(_about(pod), "FailedScheduling", message, warning=True)
 
     async def _give_way(self, other: Json, pod: Json) -> None:
         def disrupted(new: Json) -> Json:
@@ -152,6 +165,11 @@ def waits(pod: Json) -> bool:
         or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
         or (spec.get("schedulerName") or NAME) != NAME
     )
+
+
+def _about(pod: Json) -> Involved:
+    metadata = pod["metadata"]
+    return Involved("v1", "Pod", metadata["namespace"], metadata["name"], metadata["uid"])
 
 
 def _turn(pod: Json) -> tuple[object, ...]:
