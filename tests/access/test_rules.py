@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from apimachinery.access.authorization import Attributes
@@ -54,14 +54,12 @@ ASKED = st.one_of(
 
 
 @given(st.lists(RULES, max_size=6), ASKED)
-@settings(max_examples=400)
 def test_the_index_says_what_the_rules_say_one_by_one(rules, asked):
     table: RuleTable[str] = RuleTable([("source", rules)])
     assert (table.find(asked) is not None) == any(rule.allows(asked) for rule in rules)
 
 
 @given(st.lists(RULES, max_size=4), st.lists(RULES, max_size=3), ASKED)
-@settings(max_examples=400)
 def test_what_is_covered_allows_no_more(held, wanted, asked):
     if not uncovered(held, wanted) and any(rule.allows(asked) for rule in wanted):
         assert any(rule.allows(asked) for rule in held)

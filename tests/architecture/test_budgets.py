@@ -27,10 +27,16 @@ def trees() -> dict[Path, ast.Module]:
     return {path: ast.parse(text) for path, text in sources().items()}
 
 
+@cache
+def nodes() -> dict[Path, list[ast.AST]]:
+    """Every node of each file: half of the counts look at all of them."""
+    return {path: [*ast.walk(tree)] for path, tree in trees().items()}
+
+
 def functions() -> Iterator[tuple[str, int]]:
     """Every function or method with its number of lines."""
-    for path, tree in trees().items():
-        for node in ast.walk(tree):
+    for path, found in nodes().items():
+        for node in found:
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 place = f"{path.relative_to(GENERATOR)}:{node.lineno} {node.name}"
                 yield place, (node.end_lineno or node.lineno) - node.lineno + 1
@@ -44,8 +50,8 @@ def server_rooms() -> list[str]:
 def _calls(*names: str) -> list[str]:
     return [
         f"{path.relative_to(GENERATOR)}:{node.lineno}"
-        for path, tree in trees().items()
-        for node in ast.walk(tree)
+        for path, found in nodes().items()
+        for node in found
         if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in names
     ]
 
@@ -70,9 +76,9 @@ def asks_for_family() -> list[str]:
     """``.builtin`` outside the catalog: families answer, nobody asks."""
     return [
         f"{path.relative_to(GENERATOR)}:{node.lineno}"
-        for path, tree in trees().items()
+        for path, found in nodes().items()
         if "catalog" not in path.parts
-        for node in ast.walk(tree)
+        for node in found
         if isinstance(node, ast.Attribute) and node.attr == "builtin"
     ]
 
@@ -138,18 +144,18 @@ NOMINAL = frozenset(
 
 def actions_without_a_verb() -> list[str]:
     """Docstrings of functions that answer nothing, so do something, and do not begin with what they do."""
-    found = []
-    for path, tree in trees().items():
-        for node in ast.walk(tree):
+    wrong = []
+    for path, found in nodes().items():
+        for node in found:
             if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.name.startswith("__"):
                 continue
             text = ast.get_docstring(node)
             acts = isinstance(node.returns, ast.Constant) and node.returns.value is None
             if text and acts and text.split()[0].strip("`.,:;").lower() in NOMINAL:
-                found.append(
+                wrong.append(
                     f"{path.relative_to(GENERATOR)}:{node.lineno} {node.name}: {text.splitlines()[0]}"
                 )
-    return found
+    return wrong
 
 
 COUNTS: dict[str, Callable[[], list[Any]]] = {

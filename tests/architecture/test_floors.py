@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -165,12 +166,16 @@ def test_names_say_something() -> None:
     assert wrong == []
 
 
+CODE = re.compile(r"\b(eval|exec|compile)\b")
+
+
 def test_text_never_becomes_code() -> None:
     """No call of ``eval``, ``exec`` or ``compile`` anywhere in the two packages."""
     calls = [
         f"{path.relative_to(ROOT)}:{node.lineno}: {node.func.id}"
         for path in generator_files()
-        for node in ast.walk(ast.parse(path.read_text()))
+        if CODE.search(text := path.read_text())
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         if node.func.id in {"eval", "exec", "compile"}
     ]

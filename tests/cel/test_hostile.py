@@ -114,7 +114,6 @@ PIECES = [
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
-@settings(max_examples=300)
 def test_no_source_raises_what_is_not_declared(source: str) -> None:
     for env in (ENV, KUBERNETES):
         try:

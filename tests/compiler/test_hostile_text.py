@@ -170,6 +170,17 @@ NAMED = [
 ]
 
 
+# Three flavours write literals and names by the same code; the drawn texts below go through all of them.
+ALIKE = ("dataclass", "typeddict")
+LITERALS_ALIKE = [
+    pytest.param(each, marks=[pytest.mark.thorough] if each in ALIKE else []) for each in FLAVOURS
+]
+NAMED_ALIKE = [
+    pytest.param(*each.values, id=each.id, marks=[pytest.mark.thorough] if each.values[1] in ALIKE else [])
+    for each in NAMED
+]
+
+
 def pointer(text: str) -> str:
     from urllib.parse import quote
 
@@ -264,7 +275,7 @@ def check_name(folder: Path, models: str, document: Callable[..., Any], text: st
                 assert node.name.isascii() and not keyword.iskeyword(node.name)
 
 
-@pytest.mark.parametrize("models", FLAVOURS)
+@pytest.mark.parametrize("models", LITERALS_ALIKE)
 def test_known_attacks_are_data(tmp_path: Path, models: str) -> None:
     for payload in PAYLOADS:
         check_text(tmp_path, models, payload)
@@ -277,7 +288,7 @@ def test_any_text_is_data(tmp_path: Path, models: str, text: str) -> None:
     check_text(tmp_path, models, text)
 
 
-@pytest.mark.parametrize(("document", "models"), NAMED)
+@pytest.mark.parametrize(("document", "models"), NAMED_ALIKE)
 def test_known_attacks_as_names_give_no_power(
     tmp_path: Path, models: str, document: Callable[..., Any]
 ) -> None:

@@ -2,7 +2,8 @@
 
 A *stem* process imports the commands once. The script on the PATH hands it arguments, folder, environment and the
 three standard files over a socket; a fork of the stem then runs the command as ``python -m kubewright`` would, and the
-script ends with its exit code. That each command finds its imports alone is ``test_extras``' to ask.
+script ends with its exit code, and a command whose script was ended is ended too. That each command finds its imports
+alone is ``test_extras``' to ask.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from pathlib import Path
 from typing import Self
 
 STEM = """
-import importlib, json, os, runpy, signal, socket, sys
+import importlib, json, os, runpy, signal, socket, sys, threading
 from kubewright.cli import COMMANDS
 for command in COMMANDS.values():
     importlib.import_module(command.module)
+importlib.import_module("apimachinery.server.process")
 given = [*filter(None, os.environ["PYTHONPATH"].split(os.pathsep))]
 own = [path for path in sys.path if path and path not in given]
 server = socket.socket(socket.AF_UNIX)
@@ -43,6 +45,7 @@ while True:
     os.environ.update(environment)
     sys.argv = ["kubewright", *words]
     sys.path[:] = [folder, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep)), *own]
+    threading.Thread(target=lambda: wire.recv(1) or os.kill(os.getpid(), signal.SIGTERM), daemon=True).start()
     code = 1
     try:
         runpy.run_module("kubewright", run_name="__main__", alter_sys=True)
@@ -68,15 +71,16 @@ sys.exit(code[0] if code else "kubewright was killed")
 
 
 class Stem:
-    """The process that is forked, for one environment. Ends with its ``with`` block."""
+    """The process that is forked, for one environment: ``search`` alone, or with what is installed here. Ends with its
+    ``with`` block."""
 
-    def __init__(self, search: str, folder: Path) -> None:
+    def __init__(self, search: str, folder: Path, *, alone: bool = True) -> None:
         self._address = folder / "stem"
         self._script = folder / "kubewright.py"
         self._script.write_text(SCRIPT)
         found = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
         self._process = subprocess.Popen(
-            [sys.executable, "-S", "-c", STEM, self._address],
+            [sys.executable, *["-S"] * alone, "-c", STEM, self._address],
             env={**found, "PYTHONPATH": search},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -85,9 +89,14 @@ class Stem:
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == "ready\n"
 
+    @property
+    def words(self) -> list[str]:
+        """The beginning of a command that runs ``kubewright``."""
+        return [sys.executable, "-I", "-S", str(self._script), str(self._address)]
+
     def command(self) -> str:
-        """The beginning of a shell command that runs ``kubewright``."""
-        return shlex.join([sys.executable, "-I", "-S", str(self._script), str(self._address)])
+        """The same for a shell."""
+        return shlex.join(self.words)
 
     def __enter__(self) -> Self:
         return self

@@ -127,7 +127,6 @@ async def play(storage: Storage, story: list[tuple[str, object]]) -> None:
     cache.close()
 
 
-@settings(deadline=None, max_examples=150)
 @given(steps)
 def test_memory_is_the_model(story):
     asyncio.run(play(MemoryStorage(), story))

@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 import tomllib
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.packaging.warm import Stem
 from tests.tools.command import kubewright
 
 ROOT = Path(__file__).parents[2]
@@ -43,12 +43,12 @@ OLD = "apiVersion: batch/v1beta1\nkind: CronJob\nmetadata: {name: a}\n"
 
 
 @pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def repository(stem: Stem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A clone with manifests, CRDs and files of other kinds; commands named in the docs are on its PATH."""
     commands = tmp_path / "bin"
     commands.mkdir()
     for name, text in {
-        "kubewright": f'exec {shlex.quote(sys.executable)} -m kubewright "$@"',
+        "kubewright": f'exec {stem.command()} "$@"',
         "pip": 'echo "$@" >> "$PIP_LOG"',
     }.items():
         (commands / name).write_text(f"#!/bin/sh\n{text}\n")

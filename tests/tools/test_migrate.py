@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from apimachinery.wire import yaml as wire_yaml
@@ -218,7 +218,6 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     old=st.dictionaries(st.sampled_from("abcd"), VALUES, min_size=1), data=st.data(), seed=st.integers(0, 99)
 )

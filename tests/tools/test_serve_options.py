@@ -7,7 +7,6 @@ import shlex
 import shutil
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from apimachinery.access.certificates import made_authority
+from tests.packaging.warm import Stem
 
 ROOT = Path(__file__).parents[2]
 KUBECTL = shutil.which("kubectl")
@@ -88,8 +88,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def started(folder: Path, arguments: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "kubewright.cli", "serve", "--port", "0", "--log-level", "error"]
+def started(stem: Stem, folder: Path, arguments: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
+    command = [*stem.words, "serve", "--port", "0", "--log-level", "error"]
     command += ["--controllers", "none", *arguments]
     path = os.pathsep.join([str(ROOT / "generator"), str(ROOT / "generated")])
     with subprocess.Popen(
@@ -125,9 +125,9 @@ def lines_of(server: subprocess.Popen[str]) -> list[str]:
 @pytest.mark.parametrize(
     "options", [pytest.param(each, marks=() if each in USUAL else pytest.mark.thorough) for each in WORKS]
 )
-def test_kubectl_works_with_the_kubeconfig(options: str, folder: Path) -> None:
+def test_kubectl_works_with_the_kubeconfig(options: str, stem: Stem, folder: Path) -> None:
     assert KUBECTL is not None
-    with started(folder, shlex.split(options)) as server:
+    with started(stem, folder, shlex.split(options)) as server:
         lines = lines_of(server)
         [serving] = [line for line in lines if line.startswith("serving on ")]
         _, _, setting = serving.partition("; export ")
@@ -148,19 +148,19 @@ def test_kubectl_works_with_the_kubeconfig(options: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("options", REFUSED)
-def test_options_without_a_use_for_kubectl_are_refused(options: str, folder: Path) -> None:
-    with started(folder, shlex.split(options)) as server:
+def test_options_without_a_use_for_kubectl_are_refused(options: str, stem: Stem, folder: Path) -> None:
+    with started(stem, folder, shlex.split(options)) as server:
         _, err = server.communicate(timeout=PATIENCE_SECONDS)
     assert server.returncode == 2
     assert err.startswith("kubewright serve: error: --") and REFUSED[options] in err
 
 
-def test_an_address_in_use_is_named(folder: Path) -> None:
+def test_an_address_in_use_is_named(stem: Stem, folder: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with started(folder, ["--port", str(port)]) as server:
+        with started(stem, folder, ["--port", str(port)]) as server:
             _, err = server.communicate(timeout=PATIENCE_SECONDS)
     assert server.returncode == 2
     assert f"--host 127.0.0.1 --port {port}: Address already in use; --port 0 takes a free one" in err

@@ -4,7 +4,7 @@ import json
 
 import pytest
 import yaml as pyyaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from apimachinery.wire import yaml
@@ -182,7 +182,6 @@ LINES = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=600)
 @given(st.lists(LINES, min_size=1, max_size=6).map("\n".join))
 def test_plain_lines_say_what_they_say_by_events(text: str) -> None:
     plain = read_block(text.encode(), yaml.resolve, yaml._WORDS)

@@ -88,7 +88,9 @@ def test_modules_import_without_warnings_and_are_formatted(packages: Path, api: 
     for path in sorted((packages / f"{api}_{models}").rglob("*.py")):
         module = ".".join(path.relative_to(packages).with_suffix("").parts).removesuffix(".__init__")
         importlib.import_module(module)
-        if path.name == "models.py":
+        if path.name == "models.py" and (
+            api != "core" or models == "dataclass"
+        ):  # large; `all` has the others
             source = path.read_text()
             assert black.format_str(source, mode=black.Mode(line_length=110)) == source
 
