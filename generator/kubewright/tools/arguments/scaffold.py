@@ -16,7 +16,7 @@ kubewright scaffold retire v1alpha1 --kind Widget
 SCOPES = ("Namespaced", "Cluster")
 
 
-THINGS = "group|kind|version|rename|split|move|retire|controller|webhook"
+THINGS = "WHAT"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
