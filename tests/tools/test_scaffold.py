@@ -17,8 +17,8 @@ import pytest
 import yaml
 
 from kubewright.config import FILE_NAME
+from kubewright.ir.words import plural_of
 from kubewright.testing import ApiServer
-from kubewright.tools.inputs.plurals import plural_of
 from kubewright.tools.scaffold.overrides import add_entry
 from kubewright.tools.scaffold.versioning import add_version, succeeds
 from kubewright.tools.scaffold.writing import FilePlan, RefusedError

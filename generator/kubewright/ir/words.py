@@ -1,4 +1,4 @@
-"""English of field names: what one item of a list is called."""
+"""English of names: what one item of a list is called, and several objects of a kind."""
 
 from __future__ import annotations
 
@@ -55,3 +55,13 @@ def singular(name: str) -> str:
     if lower.endswith(("ss", "us", "is", "ous")) or not lower.endswith("s"):
         return name
     return head + word[:-1]
+
+
+def plural_of(kind: str) -> str:
+    """The plural of a kind that nobody says, in lower case, by the rules that English mostly keeps to."""
+    word = kind.lower()
+    if re.search(r"(s|x|z|ch|sh)$", word):
+        return f"{word}es"
+    if re.search(r"[^aeiou]y$", word):
+        return f"{word[:-1]}ies"
+    return f"{word}s"

@@ -5,7 +5,8 @@ with a ``kustomization.yaml`` names its own files under ``resources`` (and ``crd
 these have no description, all files of the folder are read. What a document is, its first keys say: ``swagger``,
 ``openapi``, ``kind: CustomResourceDefinition``, ``kind: List``. Manifests of other kinds are passed over in folders and
 next to descriptions, and refused in a file that the user named and that has nothing else. What tools leave among CRDs
-in a folder (patches, definitions without a group) is passed over with a note.
+in a folder (patches, definitions without a group) is passed over with a note. ``module:Class`` is a class of Python,
+whose manifest is read.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from kubewright.source.bundle import bundle, has_other_files
 from kubewright.source.catalog import read_catalog
 from kubewright.source.openapi_v2 import OpenApiV2
 from kubewright.source.openapi_v3 import OpenApiV3
+from kubewright.source.python_classes import TARGET, read_classes
 from kubewright.source.rules import read_rules
 
 _NAMES = re.compile(rb"CustomResourceDefinition|openapi|swagger")
@@ -145,6 +147,9 @@ def _read_path(
     """Sorts in what is at ``path`` and returns the files read. ``among_others``: a file without descriptions is no
     error."""
     before = found.count
+    if is_python(path):
+        found.crds += read_classes(str(path), diagnostics)
+        return []
     files = list(_files(path, diagnostics))
     _read_files(files, found, diagnostics, named=not path.is_dir(), among_others=among_others)
     kustomization = _kustomization(path)
@@ -155,6 +160,11 @@ def _read_path(
             said = "names no description; all files of the folder are read"
             diagnostics.note("K015", said, Location(str(kustomization)))
     return files
+
+
+def is_python(path: Path) -> bool:
+    """Whether a path names classes of Python: ``module:Class``."""
+    return not path.exists() and TARGET.match(str(path)) is not None
 
 
 def _read_files(

@@ -18,10 +18,10 @@ from apimachinery.meta.json import Json
 from kubewright.config import specs_folder
 from kubewright.diagnostics import Diagnostics, printable
 from kubewright.ir.versions import join_api_version, version_priority
+from kubewright.ir.words import plural_of
 from kubewright.source.catalog import read_catalog
 from kubewright.source.kubernetes_validate import load
 from kubewright.tools.inputs import crds
-from kubewright.tools.inputs.plurals import plural_of
 from kubewright.tools.inputs.sources import DESCRIPTIONS, lacks_prose
 
 FOUND, MISSING, MISUSED = 0, 1, 2

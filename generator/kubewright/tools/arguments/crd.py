@@ -12,13 +12,18 @@ from kubewright.tools.arguments.several import (
 EXAMPLES = r"""
 kubewright crd openapi.yaml --output crds/
 kubewright crd crds/ --kind Widget --no-descriptions
+kubewright crd shapes.py:Widget --output crds/
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the sub-command."""
     parser.add_argument(
-        "sources", nargs="+", metavar="SOURCE", help="PATH, git:REVISION:PATH or kubernetes:RELEASE"
+        "sources",
+        nargs="+",
+        metavar="SOURCE",
+        help="PATH, git:REVISION:PATH, kubernetes:RELEASE, or MODULE:CLASS, FILE.py:CLASS, MODULE:* for typed "
+        "classes of Python (the module is imported: its code runs)",
     )
     parser.add_argument(
         "--kind", action="append", default=[], metavar="KIND", help="only this kind; may be repeated"

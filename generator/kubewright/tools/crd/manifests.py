@@ -19,10 +19,10 @@ from kubewright.emit.code.schemas import SchemaWriter
 from kubewright.ir.api import Api, PrinterColumn, Resource, Subresource
 from kubewright.ir.types import Constraints, Definition, Field, Json, Primitive, Ref, Scalar, Struct, Value
 from kubewright.ir.versions import version_priority
+from kubewright.ir.words import plural_of
 from kubewright.tools.crd.defaults import drop_refused_defaults
 from kubewright.tools.crd.inlining import OBJECT_META, Inliner, UndefinableError
 from kubewright.tools.crd.lowering import MARKER, Lowering
-from kubewright.tools.inputs.plurals import plural_of
 from kubewright.tools.validate.check import CheckOptions, judge
 from kubewright.tools.validate.inputs import Chunk
 from kubewright.tools.validate.kinds import Kinds

@@ -22,8 +22,8 @@ from pathlib import Path
 import yaml
 
 from kubewright.ir.versions import is_version
+from kubewright.ir.words import plural_of
 from kubewright.tools.arguments.scaffold import SCOPES
-from kubewright.tools.inputs.plurals import plural_of
 from kubewright.tools.scaffold.asking import Asking, asking
 from kubewright.tools.scaffold.changes import KindFile, make_hub, rename_field, split_field, store_version
 from kubewright.tools.scaffold.contents import KindNames, group_of, new_group, new_kind, new_version

@@ -1,0 +1,280 @@
+"""CustomResourceDefinitions out of Python classes: msgspec Structs, dataclasses, pydantic models, and generated models.
+
+``module:Class`` or ``file.py:Class`` names a class, ``module:*`` all of a module that are kinds. The module is
+imported, so its code runs. A class becomes a manifest, which is read as any other; each part of it knows the line of
+its class or field, so faults are told there. The markers are in ``apimachinery.typed.markers``.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+
+from apimachinery.typed import markers
+from kubewright.diagnostics import Diagnostics
+from kubewright.ir.types import Json
+from kubewright.ir.words import plural_of
+from kubewright.location import Document, Location, escape_pointer
+from kubewright.source.python_fields import ClassField, fields_of, is_class
+from kubewright.source.python_types import PythonTypeError, TypeSchema, rule_schema
+
+TARGET = re.compile(r"^(?P<module>(?:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)|.*\.py):(?P<name>\*|[A-Za-z_]\w*)$")
+_HEAD = ("apiVersion", "kind", "metadata")
+_SCHEMA = "/spec/versions/0/schema/openAPIV3Schema"
+
+
+@dataclass(slots=True)
+class ClassDocument(Document):
+    """The manifest of a class; ``places`` says where its parts are in the source."""
+
+    places: dict[str, Location] = field(default_factory=dict)
+
+    def at(self, pointer: str) -> Location:
+        """The line of the class or field that ``pointer`` came from."""
+        nearest = pointer
+        while nearest and nearest not in self.places:
+            nearest = nearest.rpartition("/")[0]
+        return self.places.get(nearest, Location(self.file))
+
+
+def read_classes(target: str, diagnostics: Diagnostics) -> list[Document]:
+    """The manifests of the classes that ``target`` names. Empty after a diagnostic."""
+    match = TARGET.match(target)
+    assert match is not None, target
+    module = _imported(match["module"], diagnostics)
+    if module is None:
+        return []
+    names = [match["name"]] if match["name"] != "*" else _kinds_in(module)
+    found: list[Document] = []
+    for name in names:
+        cls = getattr(module, name, None)
+        if not isinstance(cls, type) or not is_class(cls):
+            said = (
+                f"{match['module']} has no class {name}" if cls is None else f"{name} is no class of fields"
+            )
+            hint = "a msgspec Struct, a dataclass or a pydantic model is wanted"
+            diagnostics.error("K017", said, Location(target), hint)
+        elif (said_kind := _kind_of(cls)) is None:
+            hint = "mark it: @kind(group=…, version=…) of apimachinery.typed.markers"
+            diagnostics.error("K017", f"{name} is no kind", ClassSource.of(cls).place, hint)
+        else:
+            found.append(_Manifest(cls, said_kind, diagnostics).document())
+    if not names:
+        diagnostics.error("K017", f"{match['module']} has no class with @kind", Location(target))
+    return found
+
+
+def _imported(name: str, diagnostics: Diagnostics) -> ModuleType | None:
+    """The module, imported: its code runs."""
+    try:
+        if not name.endswith(".py"):
+            here = str(Path.cwd())
+            if here not in sys.path:
+                sys.path.insert(0, here)
+            return importlib.import_module(name)
+        path = Path(name).resolve()
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        if spec is None or spec.loader is None or not path.is_file():
+            diagnostics.error("K001", "cannot read: no such file", Location(name))
+            return None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[path.stem] = module
+        if str(path.parent) not in sys.path:
+            sys.path.insert(0, str(path.parent))
+        spec.loader.exec_module(module)
+        return module
+    except Exception as error:  # whatever the module does wrong
+        said = f"{type(error).__name__}: {error}".splitlines()[0]
+        diagnostics.error("K017", f"{name} cannot be imported: {said}", Location(name))
+        return None
+
+
+def _kinds_in(module: ModuleType) -> list[str]:
+    return [
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, type) and markers.KIND in vars(value) and value.__module__ == module.__name__
+    ]
+
+
+def _kind_of(cls: type) -> markers.KindMarker | None:
+    said = vars(cls).get(markers.KIND)
+    if isinstance(said, markers.KindMarker):
+        return said
+    version, kind = getattr(cls, "API_VERSION", None), getattr(cls, "KIND", None)  # a generated model
+    if isinstance(version, str) and isinstance(kind, str) and "/" in version:
+        group, _, version = version.partition("/")
+        return markers.KindMarker(group=group, version=version, kind=kind)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class ClassSource:
+    """Where a class and its fields are written."""
+
+    place: Location
+    lines: dict[str, int]
+
+    @classmethod
+    def of(cls, owner: type) -> ClassSource:
+        """The source of a class; without lines where it was not written in a file."""
+        try:
+            text, start = inspect.getsourcelines(owner)
+            file = inspect.getsourcefile(owner) or ""
+            tree = ast.parse(textwrap.dedent("".join(text)))
+        except (OSError, TypeError, SyntaxError):
+            return cls(Location(f"{owner.__module__}.{owner.__qualname__}"), {})
+        body = tree.body[0]
+        lines = {
+            node.target.id: start + node.lineno - 1
+            for node in (body.body if isinstance(body, ast.ClassDef) else ())
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+        }
+        first = start + (body.lineno - 1 if isinstance(body, ast.ClassDef) else 0)
+        return cls(Location(_shown(file), "", first, 1), lines)
+
+    def of_field(self, name: str) -> Location:
+        """The line of a field; that of the class for one that it inherits."""
+        line = self.lines.get(name)
+        return Location(self.place.file, "", line, 5) if line else self.place
+
+
+def _shown(file: str) -> str:
+    path = Path(file)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
+
+
+@dataclass(slots=True)
+class _Manifest:
+    """Makes the manifest of one class."""
+
+    cls: type
+    kind: markers.KindMarker
+    diagnostics: Diagnostics
+    places: dict[str, Location] = field(default_factory=dict)
+
+    def document(self) -> Document:
+        said = self.kind
+        kind = said.kind or self.cls.__name__
+        plural = said.plural or plural_of(kind)
+        place = ClassSource.of(self.cls).place
+        self.places[""] = place
+        members = fields_of(self.cls)
+        schema = self._object(self.cls, [each for each in members if each.wire not in _HEAD], _SCHEMA, ())
+        version: Json = {
+            "name": said.version,
+            "served": said.served,
+            "storage": said.storage,
+            "schema": {"openAPIV3Schema": schema},
+        }
+        if said.deprecated:
+            version |= {"deprecated": True}
+            version |= {"deprecationWarning": said.deprecation_warning} if said.deprecation_warning else {}
+        subresources = self._subresources(any(each.wire == "status" for each in members))
+        version |= {"subresources": subresources} if subresources else {}
+        if said.columns:
+            version["additionalPrinterColumns"] = [_column(each) for each in said.columns]
+        if said.selectable_fields:
+            version["selectableFields"] = [{"jsonPath": path} for path in said.selectable_fields]
+        names: Json = {"kind": kind, "plural": plural, "singular": said.singular or kind.lower()}
+        names["listKind"] = said.list_kind or f"{kind}List"
+        names |= {"shortNames": list(said.short_names)} if said.short_names else {}
+        names |= {"categories": list(said.categories)} if said.categories else {}
+        value = {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{plural}.{said.group}"},
+            "spec": {"group": said.group, "names": names, "scope": said.scope, "versions": [version]},
+        }
+        return ClassDocument(place.file, value, places=self.places)
+
+    def _subresources(self, has_status: bool) -> Json:
+        found: Json = {"status": {}} if has_status else {}
+        scale = self.kind.scale
+        if scale is not None:
+            found["scale"] = {
+                "specReplicasPath": scale.spec_replicas_path,
+                "statusReplicasPath": scale.status_replicas_path,
+            }
+            if scale.label_selector_path:
+                found["scale"]["labelSelectorPath"] = scale.label_selector_path
+        return found
+
+    def _object(self, cls: type, members: list[ClassField], pointer: str, inside: tuple[type, ...]) -> Json:
+        source = ClassSource.of(cls)
+        self.places.setdefault(pointer, source.place)
+        schema: Json = {"type": "object"}
+        text, described = _docstring(cls)
+        if text:
+            schema["description"] = text
+        properties: Json = {}
+        for each in members:
+            at = f"{pointer}/properties/{escape_pointer(each.wire)}"
+            self.places[at] = source.of_field(each.attribute)
+            reader = TypeSchema(lambda part, where: self._part(part, where, (*inside, cls)))
+            try:
+                found = reader.read(each, at)
+            except PythonTypeError as fault:
+                said = f"{cls.__name__}.{each.attribute}: {fault}"
+                self.diagnostics.error("K018", said, self.places[at], fault.hint)
+                continue
+            words = each.description or described.get(each.attribute, "")
+            properties[each.wire] = (
+                {"description": words, **found} if words and "description" not in found else found
+            )
+        if properties:
+            schema["properties"] = properties
+        required = [each.wire for each in members if each.required and each.wire in properties]
+        if required:
+            schema["required"] = required
+        given = vars(cls).get(markers.RULES, ())
+        if given:
+            schema["x-kubernetes-validations"] = [rule_schema(rule) for rule in given]
+        return schema
+
+    def _part(self, cls: type, pointer: str, inside: tuple[type, ...]) -> Json:
+        if cls in inside:
+            way = " → ".join(each.__name__ for each in (*inside[inside.index(cls) :], cls))
+            raise PythonTypeError(
+                f"a type inside itself cannot be written out: {way}", "use dict[str, Any] there"
+            )
+        return self._object(cls, list(fields_of(cls)), pointer, inside)
+
+
+def _column(column: markers.Column) -> Json:
+    said: Json = {"name": column.name, "jsonPath": column.json_path, "type": column.type}
+    said |= {"format": column.format} if column.format else {}
+    said |= {"description": column.description} if column.description else {}
+    return said | ({"priority": column.priority} if column.priority else {})
+
+
+def _docstring(cls: type) -> tuple[str, dict[str, str]]:
+    """What a class says of itself, and of its fields below "Fields:"."""
+    given = cls.__dict__.get("__doc__")
+    if not isinstance(given, str) or given.startswith(f"{cls.__name__}("):  # what dataclasses make
+        return "", {}
+    text, marked, below = inspect.cleandoc(given).partition("\nFields:\n")
+    return " ".join(text.split()) if marked or "\n\n" not in text else text, dict(_described(below))
+
+
+def _described(text: str) -> Iterator[tuple[str, str]]:
+    name, words = "", list[str]()
+    for line in text.splitlines():
+        match = re.match(r"^ {1,4}(\w+):(?: (.*))?$", line)
+        if match:
+            if name:
+                yield name, " ".join(words)
+            name, words = match[1], [match[2] or ""]
+        elif name and line.startswith(" "):
+            words.append(line.strip())
+    if name:
+        yield name, " ".join(words)
