@@ -177,3 +177,9 @@ def test_parts_of_a_form_are_files_json_and_text_and_no_name_ends_its_line() -> 
         [b'Content-Disposition: form-data; name="obj"\r\nContent-Type: application/json', b'{"a":1}'],
         [b'Content-Disposition: form-data; name="n%22%0D%0AX: y"', b"t"],
     ]
+
+
+def test_a_path_with_a_query_of_its_own() -> None:
+    limit = Parameter("limit", "query")
+    assert request(limit, arguments=(1,), path="/p?beta=true").target == "/p?beta=true&limit=1"
+    assert request(limit, arguments=(None,), path="/p?beta=true").target == "/p?beta=true"

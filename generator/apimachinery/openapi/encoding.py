@@ -65,7 +65,8 @@ def make_request(
     content = None
     if body is not LEFT_OUT:
         content, headers["Content-Type"] = encode_body(operation.bodies, body, content_type)
-    target = path + ("?" + "&".join(query) if query else "")
+    between = "&" if "?" in path else "?"  # some documents tell operations apart by a query in their path
+    target = path + (between + "&".join(query) if query else "")
     return Request(operation.method, target, headers, content, timeout)
 
 

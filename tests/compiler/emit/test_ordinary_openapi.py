@@ -81,6 +81,43 @@ def test_models_of_an_ordinary_document(folder: Path) -> None:
     assert '"""Models of this API."""' in text and "Dog, ." not in text
 
 
+def told_apart(*kinds: Json, mapping: Json = None) -> Json:
+    """A union of two objects, each with what it says of its discriminator."""
+    members = {name: animal(kind=kind) for name, kind in zip(("A", "B"), kinds, strict=True)}
+    about = {"propertyName": "kind", **({"mapping": mapping} if mapping else {})}
+    spec = document(Either={"oneOf": [ref("A"), ref("B")], "discriminator": about}, **members)
+    spec["components"]["schemas"]["Holder"] = {"type": "object", "properties": {"it": ref("Either")}}
+    return spec
+
+
+@pytest.mark.parametrize(
+    ("kinds", "mapping", "words"),
+    [
+        (({"enum": ["a"], **TEXT}, {"enum": ["b"], **TEXT}), None, ("a", "b")),
+        (
+            ({"enum": ["a"], **TEXT}, {"enum": ["b"], **TEXT}),
+            {"a": "A", "b": "#/components/schemas/B"},
+            ("a", "b"),
+        ),
+        (({"enum": ["a", "c"], **TEXT}, {"enum": ["b"], **TEXT}), {"c": "A", "b": "B"}, ("c", "b")),
+        ((TEXT, TEXT), {"x": "A"}, ("x", "B")),
+        (({"enum": ["a", "c"], **TEXT}, TEXT), None, None),
+        ((TEXT, TEXT), {"x": "A", "y": "A", "z": "B"}, None),
+    ],
+)
+def test_members_are_known_by_what_they_allow(folder: Path, kinds: Json, mapping: Json, words: Json) -> None:
+    name = f"apart{abs(hash(str((kinds, mapping)))) % 10**8}_api"
+    assert generate(told_apart(*kinds, mapping=mapping), name) == 0
+    models = importlib.import_module(f"{name}.models")
+    for word, cls in zip(words or ("a", "b"), (models.A, models.B), strict=True):
+        holder = msgspec.json.decode(json.dumps({"it": {"kind": word}}), type=models.Holder)
+        if words:
+            assert (type(holder.it), holder.it.kind) == (cls, word)
+            assert json.loads(msgspec.json.encode(models.Holder(it=cls()))) == {"it": {"kind": word}}
+        else:
+            assert holder.it == {"kind": word}
+
+
 def test_a_faulty_document_is_read_as_far_as_it_goes(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

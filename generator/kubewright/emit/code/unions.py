@@ -1,7 +1,8 @@
 """Which alternatives of a spec are tagged unions: ``oneOf`` or ``anyOf`` of objects, told apart by a discriminator.
 
-A decoder reads such a union by the value of one field. So every member has that field, and one value of it; a type
-that two unions would tag differently is in none, and the place holds any value, as without a discriminator.
+A decoder reads such a union by the value of one field. So every member has that field, and one value of it: the one
+that it allows there, or else the one that the mapping gives it, or else its name. A type that two unions would tag
+differently is in none, and the place holds any value, as without a discriminator.
 """
 
 from __future__ import annotations
@@ -44,9 +45,21 @@ class Unions:
         if len(names) != len(alternatives) or len(names) < 2 or not all(map(self._is_member(field), names)):
             return {}
         mapping = discriminator.get("mapping", {}) if isinstance(discriminator, dict) else {}
-        said = {str(target).rpartition("/")[2]: word for word, target in mapping.items()}
-        tags = {name: (field, str(said.get(name, name))) for name in names}
-        return tags if len({tag for _, tag in tags.values()}) == len(tags) else {}
+        said: dict[str, list[str]] = {}
+        for word, target in mapping.items():
+            said.setdefault(str(target).rpartition("/")[2], []).append(str(word))
+        found = {name: self._words(name, field, said.get(name, [])) for name in names}
+        tags = {name: (field, words[0]) for name, words in found.items() if len(words) == 1}
+        return tags if len({tag for _, tag in tags.values()}) == len(names) else {}
+
+    def _words(self, name: str, field: str, said: list[str]) -> list[str]:
+        """By which values of the field a member is known: what it allows there and the mapping says; without either,
+        its name."""
+        node = self._table[name].value.type
+        members = node.fields if isinstance(node, Struct) else ()
+        allowed = next(member.value.constraints.enum for member in members if member.wire_name == field)
+        words = [str(each) for each in allowed if isinstance(each, str)]
+        return [word for word in said or words if not words or word in words] or said or words or [name]
 
     def _is_member(self, field: str) -> _Member:
         return _Member(self._table, field)

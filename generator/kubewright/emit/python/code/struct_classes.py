@@ -25,7 +25,10 @@ class StructClasses:
     def module_text(self, plan: ModulePlan, first_line: str, stem: str, title: str) -> str:
         """The text of one module of classes; ``stem`` is its name, and that of the modules it imports."""
         lines = {
-            c.name: [_field_line(f, c.kind) for f in c.fields if c.tag is None or f.wire_name != c.tag[0]]
+            c.name: [
+                _tag_line(f, c.tag) if c.tag and f.wire_name == c.tag[0] else _field_line(f, c.kind)
+                for f in c.fields
+            ]
             for c in plan.classes
         }
         classes = [self._class(c, plan, lines[c.name]) for c in plan.classes]
@@ -109,7 +112,7 @@ class _Uses:
         words = self._words()
         names = {
             "Any": "Any" in words,
-            "ClassVar": any(c.keeps_origin for c in self.plan.classes),
+            "ClassVar": "ClassVar" in words or any(c.keeps_origin for c in self.plan.classes),
             "Literal": "Literal" in words,
             "TypeAlias": bool(self.plan.aliases),
         }
@@ -140,6 +143,12 @@ class _Uses:
 def home_version(kind: tuple[str, str, str]) -> str:
     """The apiVersion of a GVK."""
     return f"{kind[0]}/{kind[1]}" if kind[0] else kind[1]
+
+
+def _tag_line(plan: FieldPlan, tag: tuple[str, str]) -> str:
+    """The field that tells the members of a union apart: it is read of each object, and written by itself."""
+    word = string_literal(tag[1])
+    return f"{plan.attribute}: ClassVar[Literal[{word}]] = {word}"
 
 
 def _field_line(plan: FieldPlan, kind: tuple[str, str, str] | None) -> str:
