@@ -1,11 +1,13 @@
 """JSON bodies: good ones read, bad ones explained as Go's decoder does."""
 
 import json
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apimachinery.wire import json as wire
 from apimachinery.wire.json import (
     DecodeFault,
     decode,
@@ -96,6 +98,32 @@ def test_long_values_are_encoded_in_steps() -> None:
         assert encode_in_steps(value) == encode(value)
 
 
+def test_large_members_are_encoded_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixty thousand containers made one call of 80 ms, in which no other thread ran."""
+    sizes: list[int] = []
+
+    def noted(value: object) -> bytes:
+        sizes.append(len(made := encode(value)))
+        return made
+
+    members = {f"k{number}": {"a": "x" * 2_000} for number in range(3_000)}
+    expected = encode(members), encode([*members.values()])
+    monkeypatch.setattr(wire, "encode", noted)
+    assert (encode_in_steps(members), encode_in_steps([*members.values()])) == expected
+    assert max(sizes) <= 2 * wire.STEP_BYTES
+
+
+def test_numbers_of_large_documents_are_sought_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts: list[int] = []
+
+    def sought(data: bytes, low: int = 0, high: int = sys.maxsize) -> None:
+        parts.append(min(high, len(data)) - low)
+
+    monkeypatch.setattr(wire, "_FLOAT_AFTER", (sought,) * 3)
+    with_go_numbers(encode({"a": ["b"] * 500_000}))
+    assert max(parts) <= 2 * wire.STEP_BYTES
+
+
 NUMBERS = st.from_regex(r"\A-?(0|[1-9][0-9]{0,25})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?\Z")
 WRITTEN = VALUES.map(lambda value: json.dumps(value).encode()) | VALUES.map(encode) | NUMBERS.map(str.encode)
 
@@ -139,6 +167,18 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=10,
 )
+
+
+@given(VALUES, st.integers(1, 40))
+def test_numbers_are_the_same_wherever_a_document_is_parted(value: object, size: int) -> None:
+    try:
+        data = encode(value)
+    except OverflowError:
+        return
+    whole = with_go_numbers(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wire, "STEP_BYTES", size)
+        assert with_go_numbers(data) == whole
 
 
 @given(VALUES)

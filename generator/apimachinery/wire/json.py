@@ -29,14 +29,21 @@ _FLOAT = rb"-?(?:\d+[.eE]|\d{19})"
 _FLOAT_FIRST = re.compile(_FLOAT).match
 # One search for each sign before a number: a pattern that begins with a literal is found many times faster.
 _FLOAT_AFTER = tuple(re.compile(sign + _FLOAT).search for sign in (b":", b",", rb"\["))
+_LONGEST_FLOAT = 32
+"""More than what they match has: a sign, a minus, 19 digits."""
+STEP_BYTES = 128 << 10
+"""So much is searched or encoded at once, as no other thread runs meanwhile."""
 _NUMBER = re.compile(rb'((?:[^"0-9-]|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+)(-?\d[\d.eE+-]*+)?')
 
 
 def with_go_numbers(data: bytes) -> bytes:
     """A document as ``encode`` makes it, its numbers as Go writes them: a double without a fraction is whole, and one
     from 1e21 or below 1e-6 has an exponent; an integer beyond 64 bits is a double."""
-    after_colon, after_comma, after_bracket = _FLOAT_AFTER
-    if _FLOAT_FIRST(data) or after_colon(data) or after_comma(data) or after_bracket(data):
+    if _FLOAT_FIRST(data) or any(
+        search(data, low, low + STEP_BYTES + _LONGEST_FLOAT)
+        for low in range(0, len(data), STEP_BYTES)
+        for search in _FLOAT_AFTER
+    ):
         return _NUMBER.sub(_go_number, data)
     return data
 
@@ -162,9 +169,10 @@ _decode_elements = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 STEP = 2_000
-"""So many members of an object or array are encoded at once..."""
+"""So many members of an object or array are encoded at once, fewer where they are large..."""
 STEPS_DEPTH = 4
 """...where they lie no deeper than this."""
+_FIRST_STEP = 100
 
 
 def encode_in_steps(value: Any, depth: int = STEPS_DEPTH) -> bytes:
@@ -174,18 +182,27 @@ def encode_in_steps(value: Any, depth: int = STEPS_DEPTH) -> bytes:
         return encode(value)
     if kind is list:
         if len(value) > STEP:
-            parts = [encode(value[low : low + STEP])[1:-1] for low in range(0, len(value), STEP)]
+            parts = _encoded_parts(iter(value), list)
         else:
             parts = [encode_in_steps(item, depth - 1) for item in value]
         return b"[%b]" % b",".join(parts)
     if len(value) > STEP:
-        members = iter(value.items())
-        parts = [encode(dict(part))[1:-1] for part in iter(lambda: tuple(islice(members, STEP)), ())]
+        parts = _encoded_parts(iter(value.items()), dict)
     else:
         parts = [
             b"%b:%b" % (encode(str(key)), encode_in_steps(item, depth - 1)) for key, item in value.items()
         ]
     return b"{%b}" % b",".join(parts)
+
+
+def _encoded_parts(members: Iterator[Any], gather: Callable[[Iterator[Any]], Any]) -> list[bytes]:
+    """Some members at a time, as many as the last ones say make ``STEP_BYTES``."""
+    parts: list[bytes] = []
+    step = _FIRST_STEP
+    while part := gather(islice(members, step)):
+        parts.append(encode(part)[1:-1])
+        step = max(1, min(STEP, step * STEP_BYTES // len(parts[-1])))
+    return parts
 
 
 ELEMENTS_BYTES = 1 << 20
