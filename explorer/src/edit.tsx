@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { Refusal, ask, cluster, withQuery, type Json } from "./api";
-import { Editor, type Remark } from "./editor";
+import { Editor, type Remark, type Start } from "./editor";
 import { fieldIn, lineOf } from "./fields";
 import { Difference, Problem, cut } from "./parts";
 
@@ -15,6 +15,17 @@ const METHODS = {
 } as const;
 type Method = keyof typeof METHODS;
 
+const OWN = "kubewright-explorer";
+
+/** What each of them sends, in a sentence. */
+const MEANS: Record<Method, string> = {
+  apply: "The fields this manager wants to own. What it applied before and leaves out, it gives up.",
+  replace: "The whole object takes the place of the one that is there.",
+  merge: "What is written here is changed; null removes a field; lists are replaced.",
+  strategic: "As a merge patch, but lists are merged by their keys (built-in kinds).",
+  json: "A list of operations: add, remove, replace, move, copy, test.",
+};
+
 interface Tried {
   lines: Json[];
   warnings: string[];
@@ -23,9 +34,11 @@ interface Tried {
 
 export function Edit({ object, path, onWritten }: { object: Json; path: string; onWritten: (object: Json) => void }) {
   const [method, setMethod] = useState<Method>("apply");
-  const [manager, setManager] = useState("kubewright-explorer");
+  const [manager, setManager] = useState(OWN);
+  const [owner, setOwner] = useState(OWN);
   const [force, setForce] = useState(false);
   const [validation, setValidation] = useState("Strict");
+  const [start, setStart] = useState<Start>({ text: "" });
   const [text, setText] = useState("");
   const [remarks, setRemarks] = useState<Remark[]>([]);
   const [tried, setTried] = useState<Tried | null>(null);
@@ -33,11 +46,23 @@ export function Edit({ object, path, onWritten }: { object: Json; path: string; 
   const [busy, setBusy] = useState(false);
   useEffect(() => {
     let gone = false;
-    startText(method, object, manager).then((start) => !gone && setText(start), setFault);
+    setTried(null);
+    setRemarks([]);
+    setFault(null);
+    startText(method, object, owner).then((first) => {
+      if (gone) return;
+      setStart({ text: first });
+      setText(first);
+    }, setFault);
     return () => {
       gone = true;
     };
-  }, [method]);
+  }, [method, owner]);
+  // What was tried is what is written: after a change it has to be tried again.
+  const change = <T,>(set: (value: T) => void) => (value: T) => {
+    setTried(null);
+    set(value);
+  };
 
   const send = async (dryRun: boolean) => {
     setBusy(true);
@@ -86,11 +111,22 @@ export function Edit({ object, path, onWritten }: { object: Json; path: string; 
           </select>
         </label>
         <label>
-          Field manager <input value={manager} onInput={(event) => setManager(event.currentTarget.value)} />
+          Field manager{" "}
+          <input
+            value={manager}
+            list="managers"
+            onInput={(event) => change(setManager)(event.currentTarget.value)}
+            onChange={(event) => setOwner(event.currentTarget.value)}
+          />
+          <datalist id="managers">
+            {[...new Set<string>((object.metadata?.managedFields ?? []).map((each: Json) => String(each.manager)))].slice(0, 50).map((name) => (
+              <option key={name} value={name} />
+            ))}
+          </datalist>
         </label>
         <label>
           Unknown fields{" "}
-          <select value={validation} onChange={(event) => setValidation(event.currentTarget.value)}>
+          <select value={validation} onChange={(event) => change(setValidation)(event.currentTarget.value)}>
             <option value="Strict">are refused</option>
             <option value="Warn">give a warning</option>
             <option value="Ignore">are ignored</option>
@@ -98,7 +134,7 @@ export function Edit({ object, path, onWritten }: { object: Json; path: string; 
         </label>
         {method === "apply" && (
           <label>
-            <input type="checkbox" checked={force} onChange={() => setForce(!force)} /> take fields over from others (force)
+            <input type="checkbox" checked={force} onChange={() => change(setForce)(!force)} /> take fields over from others (force)
           </label>
         )}
         <button type="button" class="primary" disabled={busy} onClick={() => void send(true)}>
@@ -108,7 +144,10 @@ export function Edit({ object, path, onWritten }: { object: Json; path: string; 
           Write it
         </button>
       </div>
-      <Editor text={text} label="The document to send, YAML" remarks={remarks} onText={setText} onRun={() => void send(true)} />
+      <p class="doc">
+        {MEANS[method]} <kbd>Ctrl</kbd> <kbd>Enter</kbd> tries it.
+      </p>
+      <Editor start={start} label="The document to send, YAML" remarks={remarks} onText={change(setText)} onRun={() => void send(true)} />
       <Problem fault={fault} />
       {tried && (
         <>

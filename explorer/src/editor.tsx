@@ -24,7 +24,12 @@ const colours = HighlightStyle.define([
   { tag: [tags.number, tags.bool, tags.null], color: "var(--accent)" },
 ]);
 
-export function Editor(props: { text: string; label: string; remarks: Remark[]; onText: (text: string) => void; onRun?: () => void }) {
+/** A text that the editor begins with. Another one takes the place of whatever was typed; what is typed does not come back as one. */
+export interface Start {
+  text: string;
+}
+
+export function Editor(props: { start: Start; label: string; remarks: Remark[]; onText: (text: string) => void; onRun?: () => void }) {
   const box = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
   const latest = useRef(props);
@@ -33,7 +38,7 @@ export function Editor(props: { text: string; label: string; remarks: Remark[]; 
     const made = new EditorView({
       parent: box.current!,
       state: EditorState.create({
-        doc: props.text,
+        doc: props.start.text,
         extensions: [
           EditorView.cspNonce.of(nonce),
           lineNumbers(),
@@ -61,9 +66,9 @@ export function Editor(props: { text: string; label: string; remarks: Remark[]; 
   }, []);
   useEffect(() => {
     const editor = view.current!;
-    if (editor.state.doc.toString() !== props.text)
-      editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: props.text } });
-  }, [props.text]);
+    if (editor.state.doc.toString() !== props.start.text)
+      editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: props.start.text } });
+  }, [props.start]);
   useEffect(() => {
     const editor = view.current!;
     const doc = editor.state.doc;

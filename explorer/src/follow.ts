@@ -40,6 +40,7 @@ export class Follower {
   problem: unknown;
   changes = 0;
   relists = 0;
+  private counts: Record<string, number> = {};
   private index = new Map<string, Row>();
   private version = "";
   private stopping = new AbortController();
@@ -56,6 +57,13 @@ export class Follower {
 
   stop(): void {
     this.stopping.abort();
+  }
+
+  /** How many of each change came since this was asked last. */
+  countsSinceAsked(): Record<string, number> {
+    const counts = this.counts;
+    this.counts = {};
+    return counts;
   }
 
   private async run(): Promise<void> {
@@ -143,6 +151,7 @@ export class Follower {
       row.at = performance.now();
       row.change = event.type;
       this.changes += 1;
+      this.counts[event.type] = (this.counts[event.type] ?? 0) + 1;
       if (!known && event.type !== "DELETED") this.rows.push(row);
       this.index.set(row.uid, row);
       if (event.type === "DELETED") this.forget(row);

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { ask, cluster, withQuery, type Json } from "./api";
-import { Editor, type Remark } from "./editor";
+import { Editor, type Remark, type Start } from "./editor";
 import { pathOf, type Kind } from "./kinds";
 import { Problem, cut, useLoaded } from "./parts";
 
@@ -46,6 +46,7 @@ async function policiesOf(kinds: Kind[], signal: AbortSignal): Promise<Json[]> {
 }
 
 export function PolicyTrial({ kinds }: { kinds: Kind[] }) {
+  const [start, setStart] = useState<Start>({ text: VALIDATING });
   const [text, setText] = useState(VALIDATING);
   const [kindName, setKindName] = useState("configmaps.");
   const [namespace, setNamespace] = useState("");
@@ -56,11 +57,15 @@ export function PolicyTrial({ kinds }: { kinds: Kind[] }) {
   const [busy, setBusy] = useState(false);
   const [fault, setFault] = useState<unknown>(null);
   const policies = useLoaded((signal) => policiesOf(kinds, signal), [kinds]);
+  const show = (first: string) => {
+    setStart({ text: first });
+    setText(first);
+  };
   const begin = (chosen: string) => {
     setAnswer(null);
     const policy = policies.value?.[Number(chosen)];
-    if (chosen === "validating" || chosen === "mutating") setText(chosen === "validating" ? VALIDATING : MUTATING);
-    else if (policy) void ask("lines", { object: policy }).then((found) => setText(found.lines.map((line: Json) => line.text).join("\n")), setFault);
+    if (chosen === "validating" || chosen === "mutating") show(chosen === "validating" ? VALIDATING : MUTATING);
+    else if (policy) void ask("lines", { object: policy }).then((found) => show(found.lines.map((line: Json) => line.text).join("\n")), setFault);
   };
   const run = async () => {
     setBusy(true);
@@ -143,7 +148,7 @@ export function PolicyTrial({ kinds }: { kinds: Kind[] }) {
           Try it
         </button>
       </div>
-      <Editor text={text} label="The policy, YAML" remarks={remarks} onText={setText} onRun={() => void run()} />
+      <Editor start={start} label="The policy, YAML" remarks={remarks} onText={setText} onRun={() => void run()} />
       <Problem fault={fault ?? answer?.fault} />
       {answer && !answer.fault && <Outcomes answer={answer} />}
     </article>

@@ -14,6 +14,37 @@ const HEALTH = {
   refused: "refused",
 };
 
+const SORT_MS = 500;
+const SAID_MS = 5_000;
+
+/** A number that follows another, at most so often: sorting ten thousand rows a hundred times a second would stutter. */
+function useEvery(milliseconds: number, value: number, isOn: boolean): number {
+  const [shown, setShown] = useState(value);
+  const latest = useRef(value);
+  latest.current = value;
+  useEffect(() => {
+    if (!isOn) return;
+    setShown(latest.current);
+    const timer = setInterval(() => setShown(latest.current), milliseconds);
+    return () => clearInterval(timer);
+  }, [isOn]);
+  return shown;
+}
+
+/** What changed, for who hears the page: a sentence every few seconds, however much happens. */
+function useSummary(source: Follower | null): string {
+  const [said, setSaid] = useState("");
+  useEffect(() => {
+    const timer = setInterval(() => {
+      const counts = source?.countsSinceAsked() ?? {};
+      const parts = Object.entries(counts).map(([change, count]) => `${count} ${change.toLowerCase()}`);
+      setSaid(parts.join(", "));
+    }, SAID_MS);
+    return () => clearInterval(timer);
+  }, [source]);
+  return said;
+}
+
 export function Objects({ kind, route }: { kind: Kind; route: Route }) {
   const namespace = route.query.get("ns") ?? "";
   const labels = route.query.get("labels") ?? "";
@@ -39,10 +70,9 @@ export function Objects({ kind, route }: { kind: Kind; route: Route }) {
   }, [path, labels, fields]);
   const source = follower.current;
   const rows = source?.rows ?? [];
-  const shown = useMemo(
-    () => sorted(filtered(rows, filter), sort),
-    [rows, rows.length, filter, sort, sort ? source?.changes : 0],
-  );
+  const sortedAt = useEvery(SORT_MS, source?.changes ?? 0, !!sort);
+  const shown = useMemo(() => sorted(filtered(rows, filter), sort), [rows, rows.length, filter, sort, sortedAt]);
+  const said = useSummary(source);
   const all = source?.columns ?? [];
   const columns = all.map((column, index) => ({ column, index })).filter(({ column }) => column.priority === 0);
   const hasNamespaces = kind.namespaced && !namespace;
@@ -83,7 +113,16 @@ export function Objects({ kind, route }: { kind: Kind; route: Route }) {
           {shown.length} of {rows.length}
         </output>
       </form>
+      <p class="heard" role="status" data-testid="said">
+        {said}
+      </p>
       {source?.health === "refused" && <Problem fault={source.problem} />}
+      {source?.health === "live" && rows.length === 0 && (
+        <p class="doc" data-testid="none">
+          {labels || fields ? "No object is selected" : `There is no ${kind.kind}`}
+          {namespace ? ` in ${namespace}` : ""}. Whatever is created shows up here.
+        </p>
+      )}
       <Virtual
         count={shown.length}
         row={ROW}

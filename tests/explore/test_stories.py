@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from apimachinery.client.config import Config
 from kubewright.testing.server import ApiServer
-from kubewright.testing.thread import ServerThread
-from tests.explore.browser import Explorer, chromium, serious_findings
+from tests.explore.browser import Explorer
 from tests.explore.scripted import END, ScriptedCluster
 
 if TYPE_CHECKING:
@@ -23,57 +19,6 @@ DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 MERGE = "application/merge-patch+json"
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[ApiServer]:
-    with ApiServer() as server:
-        pod = {
-            "metadata": {"labels": {"app": "web"}},
-            "spec": {"containers": [{"name": "c", "image": "nginx"}]},
-        }
-        spec = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": pod}
-        for name in ("web", "other"):
-            body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
-            server.request("POST", f"{DEPLOYMENTS}?fieldManager=me", body)
-        server.request("PATCH", f"{DEPLOYMENTS}/web/scale?fieldManager=hpa", {"spec": {"replicas": 3}}, MERGE)
-        yield server
-
-
-@pytest.fixture(scope="module")
-def explorer(browser: Browser, cluster: ApiServer) -> Iterator[Explorer]:
-    made = Explorer(browser, Config.load(cluster.kubeconfig))
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def opened(explorer: Explorer) -> Iterator[Page]:
-    page = explorer.open()
-    yield page
-    page.close()
-
-
-@pytest.fixture
-def page(explorer: Explorer, opened: Page) -> Iterator[Page]:
-    explorer.faults.clear()
-    yield opened
-    assert explorer.faults == []
-
-
-@pytest.fixture
-def scripted(browser: Browser) -> Iterator[tuple[ScriptedCluster, Explorer]]:
-    thread = ServerThread(ScriptedCluster())
-    explorer = Explorer(browser, Config(server=thread.server.url))
-    yield thread.server, explorer
-    explorer.close()
-    thread.stop()
 
 
 def config_map(name: str, **data: str) -> dict[str, Any]:
@@ -453,30 +398,6 @@ def test_a_hostile_object(scripted: tuple[ScriptedCluster, Explorer]) -> None:
         page.locator("section[aria-label]").first.wait_for()
     assert page.evaluate("window.ran") is None
     assert explorer.faults == []
-
-
-@pytest.mark.parametrize(
-    "place",
-    [
-        "/",
-        "/kind/apps/deployments",
-        "/kind/apps/deployments?tab=schema",
-        "/kind/autoscaling/horizontalpodautoscalers?tab=versions",
-        "/object/apps/deployments/default/web",
-        "/object/apps/deployments/default/web?tab=edit",
-        "/object/apps/deployments/default/web?tab=form",
-        "/object/apps/deployments/default/web?tab=time",
-        "/object/apps/deployments/default/web?tab=cel",
-        "/play/access?question=who-can&verb=get&resource=pods",
-    ],
-)
-def test_nothing_serious_for_who_hears_the_page(page: Page, explorer: Explorer, place: str) -> None:
-    explorer.show(page, place)
-    page.locator("h1").wait_for()
-    page.locator(
-        "main .row, main .line, main table, main .fields, main .groups, main .cm-line, main .inputs"
-    ).first.wait_for()
-    assert serious_findings(page) == []
 
 
 def test_the_requests_in_other_words(page: Page, explorer: Explorer) -> None:
