@@ -28,6 +28,8 @@ class ScriptedCluster:
         self.broken = False
         self.version = 1
         self._watches: list[asyncio.Queue[Any]] = []
+        self._untold: list[Any] = []
+        """What happened while nobody watched, for whoever does next."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._listener = Listener(self, ConnectionLimits())
 
@@ -49,7 +51,7 @@ class ScriptedCluster:
         return {"cells": [name, data], "object": {"metadata": metadata}}
 
     def send(self, kind: str, row: Json) -> None:
-        """An event to every watch."""
+        """An event to every watch, or the next one where there is none."""
         self.say({"type": kind, "object": {"kind": "Table", "rows": [row]}})
 
     def say(self, event: Any) -> None:
@@ -57,6 +59,8 @@ class ScriptedCluster:
         self._loop.call_soon_threadsafe(self._tell, event)
 
     def _tell(self, event: Any) -> None:
+        if not self._watches and event is not END:
+            self._untold.append(event)
         for queue in self._watches:
             queue.put_nowait(event)
         if event is END:
@@ -70,6 +74,9 @@ class ScriptedCluster:
         if request.first("watch"):
             self.watched_from.append(request.first("resourceVersion"))
             queue: asyncio.Queue[Any] = asyncio.Queue()
+            for event in self._untold:
+                queue.put_nowait(event)
+            self._untold.clear()
             self._watches.append(queue)
             return StreamResponse(200, _events(queue))
         name = request.path.rpartition("/configmaps/")[2]

@@ -64,13 +64,8 @@ class Opened:
     _answer: aiohttp.ClientResponse
 
     def close(self) -> None:
-        """Lets go of the connection. To end TLS in order would wait for what is still on its way."""
-        connection = self._answer.connection
-        transport = connection.transport if connection is not None else None
-        self._answer.close()  # after which the answer knows no connection
-        if transport is not None:
-            # uvloop's TLS may have scheduled a read, which must find the transport open.
-            asyncio.get_running_loop().call_soon(transport.abort)
+        """Lets go of the connection."""
+        _break_off(self._answer)
 
     async def read(self, most: int, before_more: Callable[[], Awaitable[object]] | None = None) -> bytes:
         """The rest; ``before_more`` is awaited where that is much. Raises ValueError for more than ``most`` bytes."""
@@ -265,7 +260,17 @@ async def _parts(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
     except (TimeoutError, aiohttp.ClientError, OSError) as fault:
         raise CallFailed(why(fault)) from None
     finally:
-        answer.close() if not answer.content.at_eof() else answer.release()
+        answer.release() if answer.content.at_eof() else _break_off(answer)
+
+
+def _break_off(answer: aiohttp.ClientResponse) -> None:
+    """Ends an answer that was not read to its end. To end TLS in order would wait for what is still on its way."""
+    connection = answer.connection
+    transport = connection.transport if connection is not None else None
+    answer.close()  # after which the answer knows no connection
+    if transport is not None:
+        # uvloop's TLS may have scheduled a read, which must find the transport open.
+        asyncio.get_running_loop().call_soon(transport.abort)
 
 
 def _text(value: bytes) -> str:
