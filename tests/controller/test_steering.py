@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.controller.forms import FORMS, Copy, Form, controller, until
+from tests.controller.forms import FORMS, Awaited, Copy, Form, controller, drive, until
 
 from apimachinery.client.config import Config
 from apimachinery.client.informer import Store
@@ -25,7 +25,7 @@ from apimachinery.controller.unchanged import applied_already
 from apimachinery.controller.written import WrittenObjects
 from apimachinery.queue.backlog import Backlog
 from apimachinery.queue.clock import FakeClock
-from kubernetes_api.core_v1 import ConfigMap, Secret
+from kubernetes_api.core_v1 import ConfigMap, Pod, PodStatus, Secret
 from kubernetes_api.meta_v1 import ObjectMeta
 from kubewright.testing import ApiServer, FaultProxy
 
@@ -462,3 +462,66 @@ def test_an_operator_of_two_clusters(form: Form, server: ApiServer, namespace: s
         with Copy(form, Config(server=server.url), [elsewhere], namespace) as refused:
             pass
         assert 'there is no cluster "moon"; known: none' in str(refused.error)
+
+
+@both
+def test_a_controller_works_in_several_clusters(form: Form, server: ApiServer) -> None:
+    """Children, status, finalizer, events and caches are where the object is, under equal names; one lease for all."""
+    seen: list[tuple[str, str]] = []
+    gone: list[str] = []
+
+    async def reconcile(context: Any, pod: Pod) -> None:
+        there = context.home or "home"
+        made = await context.apply(ConfigMap(metadata=ObjectMeta(name="child"), data={"at": there}))
+        held = context.lister(ConfigMap, own_writes=True).get("child", namespace="default")
+        seen.append((there, held.data["at"]))
+        pod.status = PodStatus(message=made.data["at"])
+        await context.write_status(pod)
+        await context.event("Normal", "Made", there)
+
+    async def finalize(context: Any, pod: Pod) -> None:
+        gone.append(context.home)
+
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    pods, children = "/api/v1/namespaces/default/pods", "/api/v1/namespaces/default/configmaps/child"
+    with ApiServer() as one, ApiServer() as west:
+        named = {"owns": [ConfigMap], "finalizer": "example.com/x"}
+        made = controller(form, reconcile, Pod, **named)
+        if form == "asyncio":
+            made.finalizer(finalize)
+        else:
+            made.finalizer(lambda context, pod: drive(finalize(Awaited(context), pod)))
+        others = {"west": Config(server=west.url)}
+        lease = {"name": "several", "namespace": "default", "retry_seconds": 0.1}
+        both = [made, made.at("west")]
+        with Copy(form, Config(server=one.url), both, "", clusters=others, election=lease) as copy:
+            for each in (one, west):
+                each.request("POST", pods, {"metadata": {"name": "p"}, "spec": spec})
+            for each, there in ((one, "home"), (west, "west")):
+                until(lambda: each.request("GET", f"{pods}/p")["status"].get("message") == there)  # noqa: B023
+                found = each.request("GET", children)
+                assert found["data"] == {"at": there}
+                assert found["metadata"]["ownerReferences"][0]["name"] == "p"
+                until(lambda: each.request("GET", "/api/v1/namespaces/default/events")["items"])  # noqa: B023
+                each.request("DELETE", children)  # an event on a child is work on its owner, in its cluster
+                until(lambda: restored(each, children, found["metadata"]["uid"]))  # noqa: B023
+            assert {where for where, _ in seen} == {"home", "west"} and all(a == b for a, b in seen)
+            assert {each.title for each in copy.operator.controllers} == {
+                "pod-controller",
+                "pod-controller@west",
+            }
+            west.request("DELETE", f"{pods}/p?gracePeriodSeconds=0")
+            until(lambda: gone)
+            until(lambda: not west.request("GET", pods)["items"])
+            assert gone == ["west"]
+            assert one.request("GET", pods)["items"]
+        for each, leases in ((one, 1), (west, 0)):
+            assert (
+                len(each.request("GET", "/apis/coordination.k8s.io/v1/namespaces/default/leases")["items"])
+                == leases
+            )
+
+
+def restored(server: ApiServer, path: str, before: str) -> bool:
+    found = server.request("GET", path.rpartition("/")[0])["items"]
+    return any(each["metadata"]["name"] == "child" and each["metadata"]["uid"] != before for each in found)

@@ -16,7 +16,7 @@ from apimachinery.client.async_reflector import AsyncReflector
 from apimachinery.client.calls import Codec, ListOptions, Target, typed_codec
 from apimachinery.client.partial import PARTIAL, PartialObjectMetadata
 from apimachinery.client.reflector import ReflectorOptions
-from apimachinery.controller.cached import Cached
+from apimachinery.controller.cached import Cached, known
 from apimachinery.controller.kinds import resource_of
 from apimachinery.controller.lister import Lister, OwnWrites
 from apimachinery.controller.written import WrittenObjects
@@ -64,7 +64,7 @@ class AsyncCacheView(Generic[O]):
         stores = [informer.store for informer in self._informers]
         where = namespace or (stores[0].namespace if len(stores) == 1 else "")
         own = None
-        if own_writes and self._written is not None and not self.options.cluster:
+        if own_writes and self._written is not None:
             model: type[Any] = PartialObjectMetadata if self.options.metadata_only else self.options.model
             own = OwnWrites[O](self._written, self.resource, self.options, model)
         return Lister(stores, where, resource=self.resource, synced=lambda: self.synced, own_writes=own)
@@ -78,7 +78,7 @@ class AsyncCacheView(Generic[O]):
 
 class AsyncSharedInformers:
     """Informers by what they mirror. ``namespace`` empty: of all namespaces. ``clusters`` are clients of other clusters
-    by the names that ``Cached.cluster`` has; ``written`` is what listers show of the program's own writes.
+    by the names that ``Cached.cluster`` has; ``written`` is what listers show of the program's own writes, by cluster.
 
     They wait for their first state through every refusal (``ReflectorOptions.patient``): a role or CRD that is
     created a moment later must not end an operator. ``on_error`` hears which resource has what trouble.
@@ -92,10 +92,10 @@ class AsyncSharedInformers:
         options: ReflectorOptions | None = None,
         on_error: Callable[[Resource, Exception], None] | None = None,
         clusters: Mapping[str, AsyncClient] | None = None,
-        written: WrittenObjects | None = None,
+        written: Mapping[str, WrittenObjects] | None = None,
     ) -> None:
         self._clients = {**(clusters or {}), "": client}
-        self._written = written
+        self._written = written or {}
         self._namespace = namespace
         self._options = options if options is not None else ReflectorOptions(patient=True)
         self._on_error = on_error
@@ -141,12 +141,10 @@ class AsyncSharedInformers:
     def view(self, options: Cached[O]) -> AsyncCacheView[O]:
         """The cache of a kind with options, made at the first call. Raises as ``informer``, and ``ValueError`` for a
         cluster that nobody named."""
-        if options.cluster not in self._clients:
-            known = ", ".join(sorted(name for name in self._clients if name)) or "none"
-            raise ValueError(f'{options.model.KIND}: there is no cluster "{options.cluster}"; known: {known}')
         resource = resource_of(options.model)
-        if self._written is not None and not options.cluster:
-            self._written.follow(resource)
+        written = self._written.get(known(options.cluster, self._clients))
+        if written is not None:
+            written.follow(resource)
         codec = cast("Codec[O]", PARTIAL) if options.metadata_only else typed_codec(options.model)
         keys = [
             self._key(
@@ -163,7 +161,7 @@ class AsyncSharedInformers:
         for informer in informers:
             for name, function in options.indexes.items():
                 informer.store.add_index(name, function)
-        return AsyncCacheView(options, informers, self._written)
+        return AsyncCacheView(options, informers, written)
 
     def start(self) -> None:
         """Begins to mirror; informers that are made later start by themselves."""

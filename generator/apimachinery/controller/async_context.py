@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
@@ -14,7 +15,7 @@ from apimachinery.client.async_objects import AsyncKindApi
 from apimachinery.controller.async_caches import AsyncSharedInformers
 from apimachinery.controller.async_objects import async_apply, async_write_status
 from apimachinery.controller.async_recorder import AsyncRecorder
-from apimachinery.controller.cached import Cached
+from apimachinery.controller.cached import Cached, known
 from apimachinery.controller.event_series import EventKind
 from apimachinery.controller.kinds import as_json, meta_of, owned_configuration, owner_of
 from apimachinery.controller.lister import Lister
@@ -67,6 +68,11 @@ class AsyncContext(Generic[T]):
     def api(self, model: type[O]) -> AsyncKindApi[O]:
         """The verbs of a kind, typed: ``context.api(Secret).get("key")``; through the same client as ``apply``."""
         return self.client.api(model)
+
+    @property
+    def home(self) -> str:
+        """The name of the cluster of the object, where it is not the operator's own."""
+        return self._controller.home
 
     def cluster(self, name: str) -> AsyncClient:
         """The client of another cluster. Raises ``KeyError`` for one that the operator does not have."""
@@ -122,21 +128,30 @@ class AsyncRuntime:
 
     def __init__(
         self,
-        client: AsyncClient,
+        clusters: Mapping[str, AsyncClient],
         informers: AsyncSharedInformers,
         *,
         observer: Observer | None = None,
         clock: Clock = SYSTEM_CLOCK,
         leading: Callable[[], bool] = lambda: True,
-        clusters: Mapping[str, AsyncClient] | None = None,
     ) -> None:
+        """``clusters`` are clients by name; the operator's own has none."""
         self.leading = leading
-        self.clusters = clusters or {}
-        self.client = client
+        self.clusters = clusters
+        self.client = clusters[""]
         self.informers = informers
         self.observer = observer if observer is not None else Observer()
         self.clock = clock
         self._recorders: dict[str, AsyncRecorder] = {}
+
+    def at(self, cluster: str) -> AsyncRuntime:
+        """The same for controllers that work in another cluster; empty for this one. Raises ``ValueError``."""
+        if not cluster:
+            return self
+        made = copy.copy(self)
+        made.client = self.clusters[known(cluster, self.clusters)]
+        made._recorders = {}
+        return made
 
     def recorder(self, component: str) -> AsyncRecorder:
         """The recorder of a component; what it told before counts."""

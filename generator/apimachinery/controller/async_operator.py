@@ -56,7 +56,8 @@ class AsyncOperator:
         clock: Clock = SYSTEM_CLOCK,
         clusters: Mapping[str, AsyncClient] | None = None,
     ) -> None:
-        written = WrittenObjects()
+        clients = {"": client, **(clusters or {})}
+        written = {name: WrittenObjects() for name in clients}
         self.observer = GuardedObserver(observer if observer is not None else Observer())
         self.informers = AsyncSharedInformers(
             client,
@@ -69,16 +70,13 @@ class AsyncOperator:
         self.elector = (
             None if election is None else AsyncElector(client, election, clock=clock, observer=self.observer)
         )
-        noting = client._noting(written.note)
-        shared: dict[str, Any] = {"observer": self.observer, "clock": clock, "clusters": clusters}
+        noting = {name: each._noting(written[name].note) for name, each in clients.items()}
+        shared: dict[str, Any] = {"observer": self.observer, "clock": clock}
         free = AsyncRuntime(noting, self.informers, **shared)
         self.runtime = free
         if self.elector is not None:
-            fence = self.elector.fence
-            shared["clusters"] = {name: each._fenced(fence) for name, each in (clusters or {}).items()}
-            self.runtime = AsyncRuntime(
-                noting._fenced(fence), self.informers, leading=lambda: self.leading, **shared
-            )
+            fenced = {name: each._fenced(self.elector.fence) for name, each in noting.items()}
+            self.runtime = AsyncRuntime(fenced, self.informers, leading=lambda: self.leading, **shared)
         self.controllers = tuple(
             controller.attached(self.runtime if controller.needs_lease else free)
             for controller in controllers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar, cast
 
 from apimachinery.client.partial import PartialObjectMetadata
@@ -19,7 +19,8 @@ class Cached(Generic[O]):
 
     ``namespaces``: these alone; empty means the operator's. ``transform`` may change each object before it is kept, to
     hold less of it. ``indexes`` are functions by name: ``Lister.by_index`` gives the objects for which one of their
-    values is asked. ``cluster`` names one of the operator's other clusters. For metadata alone see ``metadata_of``.
+    values is asked. ``cluster`` names one of the operator's other clusters; without, it is that of the controller's
+    main kind. For metadata alone see ``metadata_of``.
     """
 
     model: type[O]
@@ -59,18 +60,29 @@ def cached(kind: type[O] | Cached[O]) -> Cached[O]:
     return kind if isinstance(kind, Cached) else Cached(kind)
 
 
-def choose(kind: type[K] | Cached[K], declared: Iterable[Cached[Any]]) -> Cached[K]:
-    """Which of the ``declared`` caches is meant: the only one of a class, or the one that has all of it.
+def choose(kind: type[K] | Cached[K], declared: Iterable[Cached[Any]], home: str) -> Cached[K]:
+    """Which of the ``declared`` caches of the cluster ``home`` is meant: the only one of a class, or the one that has
+    all of it.
 
     Raises ``ValueError`` where several have a part of it.
     """
     if isinstance(kind, Cached):
         return kind
-    of_kind = [one for one in declared if one.model is kind and not one.metadata_only and not one.cluster]
+    of_kind = [
+        one for one in declared if one.model is kind and not one.metadata_only and one.cluster in ("", home)
+    ]
     whole = [one for one in of_kind if not one.selective]
     if whole or not of_kind:
         return whole[0] if whole else Cached(kind)
-    if any(one != of_kind[0] for one in of_kind):
+    if any(replace(one, cluster="") != replace(of_kind[0], cluster="") for one in of_kind):
         text = f"{kind.KIND} is cached in several selections: name one by its Cached(…)"
         raise ValueError(text)
     return of_kind[0]
+
+
+def known(cluster: str, clusters: Iterable[str]) -> str:
+    """The name of a cluster. Raises ``ValueError`` for one that nobody named."""
+    names = sorted(name for name in clusters if name)
+    if cluster and cluster not in names:
+        raise ValueError(f'there is no cluster "{cluster}"; known: {", ".join(names) or "none"}')
+    return cluster

@@ -13,7 +13,7 @@ from apimachinery.client.connection import Client
 from apimachinery.client.informer import Handler, Informer
 from apimachinery.client.partial import PARTIAL, PartialObjectMetadata
 from apimachinery.client.reflector import Reflector, ReflectorOptions
-from apimachinery.controller.cached import Cached
+from apimachinery.controller.cached import Cached, known
 from apimachinery.controller.kinds import resource_of
 from apimachinery.controller.lister import Lister, OwnWrites
 from apimachinery.controller.written import WrittenObjects
@@ -61,7 +61,7 @@ class CacheView(Generic[O]):
         stores = [informer.store for informer in self._informers]
         where = namespace or (stores[0].namespace if len(stores) == 1 else "")
         own = None
-        if own_writes and self._written is not None and not self.options.cluster:
+        if own_writes and self._written is not None:
             model: type[Any] = PartialObjectMetadata if self.options.metadata_only else self.options.model
             own = OwnWrites[O](self._written, self.resource, self.options, model)
         return Lister(stores, where, resource=self.resource, synced=lambda: self.synced, own_writes=own)
@@ -75,7 +75,7 @@ class CacheView(Generic[O]):
 
 class SharedInformers:
     """Informers by what they mirror. ``namespace`` empty: of all namespaces. ``clusters`` are clients of other clusters
-    by the names that ``Cached.cluster`` has; ``written`` is what listers show of the program's own writes.
+    by the names that ``Cached.cluster`` has; ``written`` is what listers show of the program's own writes, by cluster.
 
     They wait for their first state through every refusal (``ReflectorOptions.patient``): a role or CRD that is
     created a moment later must not end an operator. ``on_error`` hears which resource has what trouble.
@@ -89,10 +89,10 @@ class SharedInformers:
         options: ReflectorOptions | None = None,
         on_error: Callable[[Resource, Exception], None] | None = None,
         clusters: Mapping[str, Client] | None = None,
-        written: WrittenObjects | None = None,
+        written: Mapping[str, WrittenObjects] | None = None,
     ) -> None:
         self._clients = {**(clusters or {}), "": client}
-        self._written = written
+        self._written = written or {}
         self._namespace = namespace
         self._options = options if options is not None else ReflectorOptions(patient=True)
         self._on_error = on_error
@@ -138,12 +138,10 @@ class SharedInformers:
     def view(self, options: Cached[O]) -> CacheView[O]:
         """The cache of a kind with options, made at the first call. Raises as ``informer``, and ``ValueError`` for a
         cluster that nobody named."""
-        if options.cluster not in self._clients:
-            known = ", ".join(sorted(name for name in self._clients if name)) or "none"
-            raise ValueError(f'{options.model.KIND}: there is no cluster "{options.cluster}"; known: {known}')
         resource = resource_of(options.model)
-        if self._written is not None and not options.cluster:
-            self._written.follow(resource)
+        written = self._written.get(known(options.cluster, self._clients))
+        if written is not None:
+            written.follow(resource)
         codec = cast("Codec[O]", PARTIAL) if options.metadata_only else typed_codec(options.model)
         keys = [
             self._key(
@@ -160,7 +158,7 @@ class SharedInformers:
         for informer in informers:
             for name, function in options.indexes.items():
                 informer.store.add_index(name, function)
-        return CacheView(options, informers, self._written)
+        return CacheView(options, informers, written)
 
     def start(self) -> None:
         """Begins to mirror; informers that are made later start by themselves."""

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from apimachinery.client.connection import Client
 from apimachinery.client.objects import KindApi
-from apimachinery.controller.cached import Cached
+from apimachinery.controller.cached import Cached, known
 from apimachinery.controller.caches import SharedInformers
 from apimachinery.controller.event_series import EventKind
 from apimachinery.controller.kinds import as_json, meta_of, owned_configuration, owner_of
@@ -63,6 +64,11 @@ class Context(Generic[T]):
     def api(self, model: type[O]) -> KindApi[O]:
         """The verbs of a kind, typed: ``context.api(Secret).get("key")``; through the same client as ``apply``."""
         return self.client.api(model)
+
+    @property
+    def home(self) -> str:
+        """The name of the cluster of the object, where it is not the operator's own."""
+        return self._controller.home
 
     def cluster(self, name: str) -> Client:
         """The client of another cluster. Raises ``KeyError`` for one that the operator does not have."""
@@ -118,21 +124,30 @@ class Runtime:
 
     def __init__(
         self,
-        client: Client,
+        clusters: Mapping[str, Client],
         informers: SharedInformers,
         *,
         observer: Observer | None = None,
         clock: Clock = SYSTEM_CLOCK,
         leading: Callable[[], bool] = lambda: True,
-        clusters: Mapping[str, Client] | None = None,
     ) -> None:
+        """``clusters`` are clients by name; the operator's own has none."""
         self.leading = leading
-        self.clusters = clusters or {}
-        self.client = client
+        self.clusters = clusters
+        self.client = clusters[""]
         self.informers = informers
         self.observer = observer if observer is not None else Observer()
         self.clock = clock
         self._recorders: dict[str, Recorder] = {}
+
+    def at(self, cluster: str) -> Runtime:
+        """The same for controllers that work in another cluster; empty for this one. Raises ``ValueError``."""
+        if not cluster:
+            return self
+        made = copy.copy(self)
+        made.client = self.clusters[known(cluster, self.clusters)]
+        made._recorders = {}
+        return made
 
     def recorder(self, component: str) -> Recorder:
         """The recorder of a component; what it told before counts."""

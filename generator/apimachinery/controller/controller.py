@@ -17,7 +17,7 @@ import logging
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, Self, TypeAlias, TypeVar
 
 from apimachinery.client.access import key_of, name_of, namespace_of, resource_version_of
@@ -88,7 +88,8 @@ class Controller(Generic[T]):
 
     ``finalizer`` keeps deleted objects until ``finalize`` has returned for them; it needs a domain (``example.com/x``).
     ``gone`` is called for objects that are not there any more. ``resync_seconds`` works on every object again and
-    again, for worlds that do not say when they change.
+    again, for worlds that do not say when they change. With ``for_=Cached(…, cluster=name)``, or ``at(name)``, it works
+    in that cluster: what names no cluster is read and written there.
     """
 
     def __init__(
@@ -153,6 +154,19 @@ class Controller(Generic[T]):
         self._finalize = function
         return function
 
+    def at(self, cluster: str) -> Self:
+        """A copy that has its functions and works in another cluster of ``Operator(clusters=…)``."""
+        made = copy.copy(self)
+        made._main = replace(self._main, cluster=cluster)
+        made._declared = (*self._declared[:-1], made._main)
+        made._set_up(None)
+        return made
+
+    @property
+    def home(self) -> str:
+        """The cluster that it works in; empty for the operator's own."""
+        return self._main.cluster
+
     def attached(self, runtime: Runtime) -> Self:
         """A copy that is to be run, with the informers it needs. Raises ``ValueError`` where it lacks a function."""
         if self._reconcile is None:
@@ -160,16 +174,19 @@ class Controller(Generic[T]):
         if bool(self._finalizer) != (self._finalize is not None):
             raise ValueError(f"{self.name} needs both a finalizer's name and its function, or neither")
         made = copy.copy(self)
-        made._set_up(runtime)
+        made._set_up(runtime.at(self.home))
         for options in made._declared:
-            made._views[id(options)] = runtime.informers.view(options)
+            made._views[id(options)] = runtime.informers.view(made._placed(options))
         return made
+
+    def _placed(self, options: Cached[O]) -> Cached[O]:
+        return options if options.cluster else replace(options, cluster=self.home)
 
     def view(self, kind: type[O] | Cached[O]) -> CacheView[O]:
         """The cache of a kind. Raises ``ValueError`` where a class does not say which."""
         known = self._views.get(kind if isinstance(kind, type) else id(kind))
         if known is None:
-            known = self._attached().informers.view(choose(kind, self._declared))
+            known = self._attached().informers.view(self._placed(choose(kind, self._declared, self.home)))
             if isinstance(kind, type):
                 self._views[kind] = known
         return known
@@ -178,7 +195,9 @@ class Controller(Generic[T]):
         """A copy of what a cache of this controller has of an object, where applying ``wanted`` would not change it."""
         name, namespace = wanted["metadata"].get("name"), wanted["metadata"].get("namespace") or ""
         for options in self._declared:
-            if options.model is not model or options.metadata_only or options.transform or options.cluster:
+            if options.model is not model or options.metadata_only or options.transform:
+                continue
+            if options.cluster not in ("", self.home):
                 continue
             view: CacheView[O] = self.view(options)
             if not name or not view.synced or (view.resource.namespaced and not namespace):
@@ -220,6 +239,11 @@ class Controller(Generic[T]):
         while self._deaf:
             self._deaf.pop()()
         self.queue.stop()
+
+    @property
+    def title(self) -> str:
+        """What observers hear: its name, with the cluster where that is another."""
+        return f"{self.name}@{self.home}" if self.home else self.name
 
     @property
     def ended(self) -> list[str]:
@@ -283,7 +307,7 @@ class Controller(Generic[T]):
 
     def _add(self, request: Request, *, low: bool = False) -> None:
         self.queue.add(request, low=low)
-        self._attached().observer.queued(self.name, len(self.queue))
+        self._attached().observer.queued(self.title, len(self.queue))
 
     def _attached(self) -> Runtime:
         if self._runtime is None:
@@ -299,19 +323,19 @@ class Controller(Generic[T]):
             request = self.queue.get()
             if request is None or self.queue.backlog.stopped:
                 return
-            runtime.observer.queued(self.name, len(self.queue))
+            runtime.observer.queued(self.title, len(self.queue))
             began = time.perf_counter()
             try:
                 outcome = self._handle(request)
             finally:
                 self.queue.done(request)
-            runtime.observer.reconciled(self.name, outcome, time.perf_counter() - began)
+            runtime.observer.reconciled(self.title, outcome, time.perf_counter() - began)
 
     def _handle(self, request: Request) -> Outcome:
         """One object; whatever it raises means another try, later."""
         runtime = self._attached()
         try:
-            with runtime.observer.reconciling(self.name, request.namespace, request.name):
+            with runtime.observer.reconciling(self.title, request.namespace, request.name):
                 outcome, seconds = self._look(request)
         except Refused as error:
             self.queue.forget(request)
@@ -347,7 +371,7 @@ class Controller(Generic[T]):
 
     def _again(self, request: Request) -> None:
         self.queue.add_rate_limited(request)
-        self._attached().observer.retried(self.name, self.queue.failures(request))
+        self._attached().observer.retried(self.title, self.queue.failures(request))
 
     def _look(self, request: Request) -> tuple[Outcome, float | None]:
         runtime = self._attached()

@@ -54,7 +54,8 @@ class Operator:
         clock: Clock = SYSTEM_CLOCK,
         clusters: Mapping[str, Client] | None = None,
     ) -> None:
-        written = WrittenObjects()
+        clients = {"": client, **(clusters or {})}
+        written = {name: WrittenObjects() for name in clients}
         self.observer = GuardedObserver(observer if observer is not None else Observer())
         self.informers = SharedInformers(
             client,
@@ -67,16 +68,13 @@ class Operator:
         self.elector = (
             None if election is None else Elector(client, election, clock=clock, observer=self.observer)
         )
-        noting = client._noting(written.note)
-        shared: dict[str, Any] = {"observer": self.observer, "clock": clock, "clusters": clusters}
+        noting = {name: each._noting(written[name].note) for name, each in clients.items()}
+        shared: dict[str, Any] = {"observer": self.observer, "clock": clock}
         free = Runtime(noting, self.informers, **shared)
         self.runtime = free
         if self.elector is not None:
-            fence = self.elector.fence
-            shared["clusters"] = {name: each._fenced(fence) for name, each in (clusters or {}).items()}
-            self.runtime = Runtime(
-                noting._fenced(fence), self.informers, leading=lambda: self.leading, **shared
-            )
+            fenced = {name: each._fenced(self.elector.fence) for name, each in noting.items()}
+            self.runtime = Runtime(fenced, self.informers, leading=lambda: self.leading, **shared)
         self.controllers = tuple(
             controller.attached(self.runtime if controller.needs_lease else free)
             for controller in controllers
