@@ -47,7 +47,10 @@ RULES = (
 @pytest.fixture(scope="module")
 def server() -> Iterator[ApiServer]:
     behaviour = NodeBehaviour(
-        rules=RULES, execute=run, logs=lambda pod, container: f"{container} one\ntwo\nthree\n"
+        rules=RULES,
+        execute=run,
+        listens=lambda pod, port: port != 9,
+        logs=lambda pod, container: f"{container} one\ntwo\nthree\n",
     )
     with ApiServer(node=behaviour) as running:
         yield running
@@ -279,6 +282,20 @@ def test_ports(client: Client, server: ApiServer, pod: Callable[..., Any], over:
             while len(found) < len(data):
                 found += connection.read()
             assert found == data
+
+
+def test_a_port_at_which_nothing_listens(
+    client: Client, server: ApiServer, pod: Callable[..., Any], over: str
+) -> None:
+    pod("deaf")
+    until(lambda: is_ready(get(server, "deaf")))
+    with (
+        client.core_v1.pods.port_forward("deaf", 9) as connection,
+        pytest.raises(
+            ApiError, match=r"error forwarding port 9 to pod deaf_default\(.+\): connection refused"
+        ),
+    ):
+        connection.read()
 
 
 def test_files_are_copied_both_ways(

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from apimachinery.server.node.commands import Command, CommandInput
+from apimachinery.server.node.commands import Command, CommandInput, ErrorOutput
 from apimachinery.server.node.shell import ContainerShell
 from apimachinery.wire.spdy import DICTIONARY, Came, OpenedStream, SpdyConnection, SpdyFault
 from kubernetes_api.client import Client
@@ -65,6 +65,19 @@ def ran(shell: ContainerShell, *argv: str, stdin: bytes = b"") -> tuple[bytes, b
         ("sleep 0; sleep x", "", 1),
         ("echo 'open", "", 2),
         ("sleep 1 &", "", 2),
+        ("for i in $(seq 1 3); do echo $i-${i}; done", "1-1\n2-2\n3-3\n", 0),
+        ("for i in a b; do echo $i\nfalse; done || echo no", "a\nb\nno\n", 0),
+        ("for i in; do echo $i; done; echo x", "x\n", 0),
+        ("while true; do date; done", "", 2),
+        ("echo a$(hostname)b", "apb\n", 0),
+        ("cat /none 2>&1", "cat: /none: No such file or directory\n", 1),
+        ("cat /none 2>/f; cat /f", "cat: /none: No such file or directory\n", 0),
+        ("cat /none >/dev/null 2>&1 || echo quiet; ls /dev/null", "quiet\n", 1),
+        ("echo bad >&2; echo 2 > /f; cat /f", "2\n", 0),
+        ("echo 'a 2>b'", "a 2>b\n", 0),
+        ("printf '%s-%d%%\\n' a 5", "a-5%\n", 0),
+        ("ls / | cat > /f; ls /srv", "", 1),
+        ("seq x", "", 1),
     ],
 )
 def test_lines(line: str, out: str, code: int) -> None:
@@ -76,6 +89,25 @@ def test_a_shell_reads_its_lines() -> None:
     assert (
         ran(ContainerShell(), "/bin/sh", stdin=b"echo hi\necho $COLOR\nexit\necho no\n")[0] == b"hi\nblue\n"
     )
+
+
+def test_what_a_shell_says_keeps_its_stream() -> None:
+    given = CommandInput()
+    given.feed(b"echo one\necho two >&2\ngzip < /f\n")
+    given.end()
+    found = ContainerShell()(Command(POD, "c", ("sh",), given))
+    assert not isinstance(found.stdout, bytes)
+    pieces = [(isinstance(piece, ErrorOutput), bytes(piece)) for piece in found.stdout if piece]
+    assert pieces[:2] == [(False, b"one\n"), (True, b"two\n")]
+    assert ran(ContainerShell(), "sh", "-c", "echo bad >&2")[1] == b"bad\n"
+
+
+def test_a_line_says_what_it_says_while_it_runs() -> None:
+    given = CommandInput()
+    given.feed(b"one")
+    found = ContainerShell()(Command(POD, "c", ("sh", "-c", "echo first; cat"), given))
+    assert not isinstance(found.stdout, bytes)
+    assert [next(found.stdout), next(found.stdout)] == [b"first\n", b"one"]
 
 
 def client_stream(kind: str, number: int, pack: Any, port: int = 80) -> bytes:

@@ -83,6 +83,7 @@ class PodRule:
 Logs = Callable[[Pod, str], str]
 FindVariables = Callable[[Json], Mapping[str, str]]
 Forward = Callable[[Pod, int, bytes], bytes]
+Listens = Callable[[Pod, int], bool]
 
 
 def all_containers(pod: Pod) -> list[Json]:
@@ -94,6 +95,10 @@ def all_containers(pod: Pod) -> list[Json]:
     ]
 
 
+def _at_every_port(pod: Pod, port: int) -> bool:
+    return True
+
+
 def _echo(pod: Pod, port: int, data: bytes) -> bytes:
     return data
 
@@ -101,7 +106,8 @@ def _echo(pod: Pod, port: int, data: bytes) -> bytes:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeBehaviour:
     """A simulated node as a test gives it. ``execute`` answers exec and attach, ``logs`` what containers said,
-    ``forward`` what a port answers to some bytes; they are called in threads. ``plan`` is for pods that no rule picks.
+    ``forward`` what a port answers to some bytes; they are called in threads. ``listens`` says whether something is
+    at a port of a pod. ``plan`` is for pods that no rule picks.
     """
 
     name: str = "kubewright-node"
@@ -114,6 +120,7 @@ class NodeBehaviour:
     execute: Execute = field(default_factory=ContainerShell)
     logs: Logs | None = None
     forward: Forward = _echo
+    listens: Listens = _at_every_port
 
     images: list[str] = field(default_factory=list)
     """Those that were pulled, as the nodes show them."""
@@ -132,6 +139,14 @@ class NodeBehaviour:
         for name in names:
             if name not in self.images and len(self.images) < MOST_IMAGES:
                 self.images.append(name)
+
+    def refusal(self, pod: Pod, port: int) -> bytes:
+        """What a kubelet says of a port of a pod at which nothing listens; empty where something does."""
+        if self.listens(pod, port):
+            return b""
+        metadata = pod["metadata"]
+        where = f"{metadata['name']}_{metadata.get('namespace', '')}({metadata['uid']})"
+        return f"error forwarding port {port} to pod {where}: connection refused".encode()
 
     def log(self, pod: Pod, container: str, *, previous: bool = False) -> str | None:
         """What a container said: as a test or an annotation has it, else what its command did; None where there was no

@@ -56,9 +56,14 @@ class Command:
         return self.input.read()
 
 
+class ErrorOutput(bytes):
+    """A piece of what a command says on stderr, among those on stdout."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a command did. ``stdout`` may be pieces: each is sent when it is there."""
+    """What a command did. ``stdout`` may be pieces: each is sent when it is there, those that are ``ErrorOutput`` on
+    stderr."""
 
     stdout: bytes | Iterator[bytes] = b""
     stderr: bytes = b""

@@ -20,9 +20,13 @@ async def forward_channels(
     for at, port in enumerate(ports):
         for channel in (2 * at, 2 * at + 1):
             await channels.send(channel, port.to_bytes(2, "little"))
+        if refusal := behaviour.refusal(pod, port):
+            await channels.send(2 * at + 1, refusal)
     while (found := await channels.receive()) is not None:
         channel, data = found
         if channel % 2 == 0 and channel // 2 < len(ports) and data:
+            if behaviour.refusal(pod, ports[channel // 2]):
+                continue
             answer = await asyncio.to_thread(behaviour.forward, pod, ports[channel // 2], data)
             await channels.send(channel, answer)
 
@@ -31,11 +35,11 @@ async def forward_tunnelled(
     behaviour: NodeBehaviour, channels: StreamChannels | RawChannels, pod: Json
 ) -> None:
     """Each connection is two SPDY streams with a port in their headers: one of errors, one of data."""
-    spdy, ports = SpdyConnection(), dict[int, int]()
+    spdy, ports, errors = SpdyConnection(), dict[int, int](), dict[str, int]()
     while not spdy.over and (data := await channels.receive_bytes()) is not None:
         try:
             for event in spdy.receive(data):
-                await _answer(behaviour, spdy, ports, pod, event)
+                await _answer(behaviour, spdy, ports, errors, pod, event)
         except SpdyFault:
             return
         if outgoing := spdy.take_outgoing():
@@ -46,16 +50,23 @@ async def _answer(
     behaviour: NodeBehaviour,
     spdy: SpdyConnection,
     ports: dict[int, int],
+    errors: dict[str, int],
     pod: Json,
     event: OpenedStream | Came,
 ) -> None:
     if isinstance(event, OpenedStream):
         spdy.accept(event.stream)
-        port = event.headers.get("port", "")
-        if event.headers.get("streamtype") == "data" and port.isdigit():
-            ports[event.stream] = int(port)
+        port, request = event.headers.get("port", ""), event.headers.get("requestid", "")
+        if event.headers.get("streamtype") != "data" or not port.isdigit():
+            errors[request] = event.stream
+            return
+        refusal = behaviour.refusal(pod, int(port))
+        if (stream := errors.pop(request, None)) is not None:
+            spdy.send(stream, refusal, ended=True)
+        if refusal:
+            spdy.send(event.stream, b"", ended=True)
         else:
-            spdy.send(event.stream, b"", ended=True)  # there is no error to tell
+            ports[event.stream] = int(port)
         return
     port_number = ports.get(event.stream)
     if port_number is None:

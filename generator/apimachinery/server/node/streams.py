@@ -18,7 +18,7 @@ from apimachinery.meta.asked import STREAMED, Route
 from apimachinery.meta.errors import ApiError, bad_request
 from apimachinery.server.node.behaviour import NodeBehaviour
 from apimachinery.server.node.channels import ERROR, PROTOCOLS, STDERR, STDIN, STDOUT, StreamChannels
-from apimachinery.server.node.commands import Command, CommandInput
+from apimachinery.server.node.commands import Command, CommandInput, ErrorOutput
 from apimachinery.server.node.port_forwards import TUNNELLED, forward_channels, forward_tunnelled
 from apimachinery.server.node.spdy_channels import PORT_FORWARD, RawChannels, SpdyChannels
 from apimachinery.wire.json import encode
@@ -122,7 +122,7 @@ class NodeStreams:
         else:
             pieces = ran.stdout
             while (piece := await _on_a_thread(lambda: next(pieces, None))) is not None:
-                await channels.send(STDOUT, piece)
+                await channels.send(STDERR if isinstance(piece, ErrorOutput) else STDOUT, piece)
         await channels.send(STDERR, ran.stderr)
         await channels.send(ERROR, encode(_status(ran.exit_code)))
 
