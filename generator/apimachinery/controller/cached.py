@@ -60,7 +60,7 @@ def cached(kind: type[O] | Cached[O]) -> Cached[O]:
     return kind if isinstance(kind, Cached) else Cached(kind)
 
 
-def choose(kind: type[K] | Cached[K], declared: Iterable[Cached[Any]], home: str) -> Cached[K]:
+def choose(kind: type[K] | Cached[K], declared: Iterable[Cached[Any]], home: str = "") -> Cached[K]:
     """Which of the ``declared`` caches of the cluster ``home`` is meant: the only one of a class, or the one that has
     all of it.
 
