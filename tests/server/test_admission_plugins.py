@@ -190,4 +190,6 @@ def test_controllers_that_make_accounts() -> None:
     assert not parse_controllers("all") & set(ACCOUNT_CONTROLLERS)
     assert parse_controllers("all", accounts=True) >= set(ACCOUNT_CONTROLLERS)
     assert parse_controllers("serviceaccount") == {"serviceaccount"}
+    assert parse_controllers("all,node") == parse_controllers("all") | {"node", "scheduler", "serviceaccount"}
+    assert "serviceaccount" not in parse_controllers("all,node,-serviceaccount")
     assert parse_controllers("none", accounts=True) == frozenset()

@@ -101,6 +101,8 @@ def parse_controllers(text: str, *, accounts: bool = False) -> frozenset[str]:
     given = [name.strip() for name in text.split(",")]
     names = frozenset(name for name in given if not name.startswith("-"))
     left_out = frozenset(name[1:] for name in given if name.startswith("-"))
+    if {"all", "node"} <= names:
+        names |= {"serviceaccount"}  # whoever runs pods looks for the account that they have
     if "all" in names:
         names = names - {"all"} | set(CONTROLLERS) | set(ACCOUNTS if accounts else ())
     if "workloads" in names:
