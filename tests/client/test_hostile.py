@@ -12,13 +12,12 @@ import socket
 import threading
 import zlib
 from collections.abc import Callable, Iterator
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import pytest
 from tests.client.awaited import Api, take
 from tests.client.test_wire import MAPS, QUICK
-from tests.client.wires import ScriptedServer, answer
+from tests.client.wires import Listening, ScriptedServer, answer
 from tests.controller.forms import drive
 
 from apimachinery.client import calls
@@ -40,44 +39,25 @@ BOMB = gzip.compress(bytes(50_000_000))
 DEEP = b'{"metadata":{"name":"a"},"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 
 
-class EndlessServer:
+class EndlessServer(Listening):
     """Answers every request with a head and then blocks without end; counts what could be sent."""
 
     def __init__(self, head: bytes, blocks: Callable[[], Iterator[bytes]]) -> None:
         self._head, self._blocks = head, blocks
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.config = Config(server=f"http://127.0.0.1:{self._socket.getsockname()[1]}")
         self.requests = 0
         self.ended = threading.Event()
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__()
+        self.config = Config(server=f"http://127.0.0.1:{self.port}")
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._socket.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-
-    def _serve(self, client: socket.socket) -> None:
-        with client, contextlib.suppress(OSError):
-            if not client.recv(65536):
+    def _serve(self, connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            if not connection.recv(65536):
                 return
             self.requests += 1
-            client.sendall(b"HTTP/1.1 " + self._head + b"\r\n\r\n")
+            connection.sendall(b"HTTP/1.1 " + self._head + b"\r\n\r\n")
             for block in self._blocks():
-                client.sendall(block)
+                connection.sendall(block)
         self.ended.set()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
 
 
 def chunked(block: bytes) -> Callable[[], Iterator[bytes]]:

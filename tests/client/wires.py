@@ -13,7 +13,57 @@ from types import TracebackType
 from typing import Self
 
 
-class CuttingProxy:
+class Listening:
+    """A port of this machine; each connection is served on a thread of its own, until the end of the block."""
+
+    def __init__(self, port: int = 0) -> None:
+        self._socket = socket.create_server(("127.0.0.1", port))
+        self.port: int = self._socket.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Takes no more connections."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # a thread in accept() would keep it open
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def pass_on(source: socket.socket, sink: socket.socket) -> None:
+    """Passes bytes on in one direction; at their end both sides end."""
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            sink.sendall(data)
+    hang_up(source, sink)
+
+
+def hang_up(*sides: socket.socket) -> None:
+    """Ends connections, whoever else has them."""
+    for side in sides:
+        with contextlib.suppress(OSError):
+            side.shutdown(socket.SHUT_RDWR)
+        side.close()
+
+
+class CuttingProxy(Listening):
     """Passes bytes on to a server, and cuts both sides of a connection in the middle of whatever they say.
 
     Each connection that has asked for a watch is cut after a random number of bytes of its answer, until ``cuts``
@@ -25,25 +75,18 @@ class CuttingProxy:
         self._left = cuts
         self._random = random.Random(seed)
         self._lock = threading.Lock()
-        self._socket = socket.create_server(("127.0.0.1", 0))
         self.made = 0
         self.done = threading.Event()
-        self.port: int = self._socket.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__()
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._socket.accept()
-            except OSError:
-                return
-            server = socket.create_connection(("127.0.0.1", self._target))
-            for side in (client, server):
-                side.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            watching = threading.Event()
-            for source, sink, watches in ((client, server, watching), (server, client, None)):
-                arguments = (source, sink, watching, watches is not None)
-                threading.Thread(target=self._pass, args=arguments, daemon=True).start()
+    def _serve(self, connection: socket.socket) -> None:
+        server = socket.create_connection(("127.0.0.1", self._target))
+        for side in (connection, server):
+            side.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        watching = threading.Event()
+        asking = threading.Thread(target=self._pass, args=(connection, server, watching, True), daemon=True)
+        asking.start()
+        self._pass(server, connection, watching, False)
 
     def _pass(
         self, source: socket.socket, sink: socket.socket, watching: threading.Event, asks: bool
@@ -58,10 +101,7 @@ class CuttingProxy:
                         sink.sendall(data[:patience])
                         break
                 sink.sendall(data)
-        for side in (source, sink):
-            with contextlib.suppress(OSError):
-                side.shutdown(socket.SHUT_RDWR)
-            side.close()
+        hang_up(source, sink)
 
     def _may_cut(self) -> bool:
         with self._lock:
@@ -72,18 +112,6 @@ class CuttingProxy:
             if not self._left:
                 self.done.set()
             return True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)  # a thread in accept() would keep it open
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)  # else the thread goes on accepting
-        self._socket.close()
 
 
 Answer = bytes | float | None
@@ -97,27 +125,17 @@ def answer(code: int, body: bytes = b"{}", **headers: str) -> bytes:
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-class ScriptedServer:
+class ScriptedServer(Listening):
     """Answers one request after the other as ``script`` says, and keeps what it was asked and when."""
 
     def __init__(self, script: Sequence[Answer], *, tls: ssl.SSLContext | None = None, port: int = 0) -> None:
         self._script: Iterator[Answer] = iter(script)
         self._tls = tls
-        self._socket = socket.create_server(("127.0.0.1", port))
-        self.port: int = self._socket.getsockname()[1]
         self.requests: list[bytes] = []
         self.times: list[float] = []
         self.broken = threading.Event()
         self.peers: list[object] = []
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._socket.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+        super().__init__(port)
 
     def _serve(self, connection: socket.socket) -> None:
         with contextlib.suppress(OSError, StopIteration), connection:
@@ -139,18 +157,6 @@ class ScriptedServer:
                         return
                     connection.sendall(told)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)  # a thread in accept() would keep it open
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)  # else the thread goes on accepting
-        self._socket.close()
-
 
 def _read_request(receive: Callable[[int], bytes]) -> bytes:
     data = b""
@@ -168,30 +174,29 @@ def _read_request(receive: Callable[[int], bytes]) -> bytes:
     return head + b"\r\n\r\n" + body
 
 
-class SilencingProxy:
+class SilencingProxy(Listening):
     """Passes bytes on to a server; ``silence`` has every connection so far pass nothing more, without closing it."""
 
     def __init__(self, port: int) -> None:
         self._target = port
         self._round = 0
         self._open: list[socket.socket] = []
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._socket.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__()
 
     def silence(self) -> None:
         self._round += 1
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._socket.accept()
-            except OSError:
-                return
-            server = socket.create_connection(("127.0.0.1", self._target))
-            self._open += [client, server]
-            for source, sink in ((client, server), (server, client)):
-                threading.Thread(target=self._pass, args=(source, sink, self._round), daemon=True).start()
+    def _serve(self, connection: socket.socket) -> None:
+        server = socket.create_connection(("127.0.0.1", self._target))
+        self._open += [connection, server]
+        made_in = self._round
+        threading.Thread(target=self._pass, args=(connection, server, made_in), daemon=True).start()
+        self._pass(server, connection, made_in)
+
+    def close(self) -> None:
+        """Ends what is open, too."""
+        super().close()
+        hang_up(*self._open)
 
     def _pass(self, source: socket.socket, sink: socket.socket, made_in: int) -> None:
         with contextlib.suppress(OSError):
@@ -200,16 +205,3 @@ class SilencingProxy:
                     sink.sendall(data)
             if made_in == self._round:
                 sink.shutdown(socket.SHUT_WR)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        for wire in (self._socket, *self._open):
-            with contextlib.suppress(OSError):
-                wire.shutdown(socket.SHUT_RDWR)
-            wire.close()

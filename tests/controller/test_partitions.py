@@ -21,6 +21,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import pytest
 import yaml
+from tests.client.wires import Listening, pass_on
 from tests.controller.forms import FORMS, Copy, Form, Use, controller
 
 from apimachinery.client.config import Config
@@ -55,46 +56,21 @@ class JumpingClock(SystemClock):
         return super().now() + self.ahead
 
 
-class Wire:
+class Wire(Listening):
     """A port of ours without TLS to a server with TLS: proxies with faults speak plain HTTP."""
 
     def __init__(self, config: Config) -> None:
         host, port = config.server.removeprefix("https://").rsplit(":", 1)
-        self._target, self._config = (host, int(port)), config
+        self._target = (host, int(port))
         self._tls = make_tls(config, CredentialSource(config).current())
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._socket.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__()
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._socket.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-
-    def _serve(self, client: socket.socket) -> None:
-        with suppress(OSError), client:
+    def _serve(self, connection: socket.socket) -> None:
+        with suppress(OSError), connection:
             plain = socket.create_connection(self._target)
-            server = self._tls.wrap_socket(plain, server_hostname=self._target[0])
-            with server:
-                threading.Thread(target=_pass, args=(client, server), daemon=True).start()
-                _pass(server, client)
-
-    def close(self) -> None:
-        with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
-
-
-def _pass(source: socket.socket, sink: socket.socket) -> None:
-    with suppress(OSError):
-        while data := source.recv(65536):
-            sink.sendall(data)
-    for side in (source, sink):
-        with suppress(OSError):
-            side.shutdown(socket.SHUT_RDWR)
+            with self._tls.wrap_socket(plain, server_hostname=self._target[0]) as server:
+                threading.Thread(target=pass_on, args=(connection, server), daemon=True).start()
+                pass_on(server, connection)
 
 
 @pytest.fixture(scope="module")
@@ -110,9 +86,8 @@ def place() -> Iterator[tuple[Config, int]]:
         for path in CRD.glob("*.yaml"):
             with suppress(AlreadyExists):
                 definitions.create(yaml.safe_load(path.read_text()))
-    wire = Wire(config)
-    yield config, wire.port
-    wire.close()
+    with Wire(config) as wire:
+        yield config, wire.port
 
 
 class History:
