@@ -32,6 +32,7 @@ PAGES = {
         "kubewright.cli",
     ],
     "Client": [
+        "apimachinery.client",
         "apimachinery.client.connection",
         "apimachinery.client.async_connection",
         "apimachinery.client.config",
@@ -52,6 +53,7 @@ PAGES = {
         "apimachinery.client.access",
     ],
     "Controllers": [
+        "apimachinery.controller",
         "apimachinery.controller.controller",
         "apimachinery.controller.async_controller",
         "apimachinery.controller.operator",
@@ -64,7 +66,7 @@ PAGES = {
         "apimachinery.queue.prometheus",
         "apimachinery.controller.tracing",
     ],
-    "Webhooks": ["apimachinery.webhook.webhooks", "apimachinery.webhook.reviews", "apimachinery.webhook.running"],
+    "Webhooks": ["apimachinery.webhook", "apimachinery.webhook.webhooks", "apimachinery.webhook.reviews", "apimachinery.webhook.running"],
     "Objects, merging and CEL": [
         "apimachinery.typed.scheme",
         "apimachinery.typed.dataclass_form",
@@ -93,7 +95,8 @@ PAGES = {
         "apimachinery.server.network.services",
     ],
 }
-"""Page of the Python API → its modules: what documents and examples import, which a test holds against this."""
+"""Page of the Python API → its modules: what documents and examples import, which a test holds against this. Of a
+package the names that it lists and none of these modules has."""
 
 
 def on_config(config: Any) -> Any:
@@ -293,9 +296,7 @@ def python_api(title: str) -> str:
     for name in PAGES[title]:
         module = import_module(name)
         lines += [f"## {name}", "", _docstring(module.__doc__ or ""), ""]
-        for label, value in vars(module).items():
-            if label.startswith("_") or getattr(value, "__module__", "") != name:
-                continue
+        for label, value in public_names(module):
             if inspect.isclass(value):
                 lines += [f"### class {label}", "", *_signature(label, value), _docstring(value.__doc__ or ""), ""]
                 for method, held in vars(value).items():
@@ -308,6 +309,24 @@ def python_api(title: str) -> str:
             elif inspect.isfunction(value):
                 lines += [f"### {label}", "", *_signature(label, value), _docstring(value.__doc__ or ""), ""]
     return "\n".join(lines)
+
+
+def public_names(module: Any) -> list[tuple[str, Any]]:
+    """What a module defines, or a package lists that is of no module with a place of its own."""
+    names = getattr(module, "NAMES", None)
+    if names is None:
+        return [
+            (label, value)
+            for label, value in vars(module).items()
+            if not label.startswith("_") and getattr(value, "__module__", "") == module.__name__
+        ]
+    shown = {name for several in PAGES.values() for name in several}
+    return sorted(
+        (label, getattr(module, label))
+        for place, labels in names.items()
+        if place not in shown
+        for label in labels.split()
+    )
 
 
 def function_of(value: Any) -> Any:

@@ -57,9 +57,7 @@ def test_pages_show_signatures_as_written(title: str) -> None:
 
 def public(module: ModuleType) -> Iterator[tuple[str, FunctionType, str]]:
     """(where, function, docstrings that speak of it) of all public functions and methods."""
-    for label, value in vars(module).items():
-        if label.startswith("_") or getattr(value, "__module__", "") != module.__name__:
-            continue
+    for label, value in SITE.public_names(module):
         if inspect.isfunction(value):
             yield f"{module.__name__}.{label}", value, value.__doc__ or ""
         elif inspect.isclass(value):

@@ -81,6 +81,7 @@ async def async_create_or_update(client: AsyncClient, obj: O, change: Callable[[
     """Makes an object that ``change`` has nothing to change in: creates it, or reads it and writes it back.
 
     ``obj`` names it and is what is created (after ``change``); nothing is written where nothing changes.
+    Raises ``Conflict`` where others come between every time.
     """
     api = AsyncKindApi(client, type(obj))
 

@@ -79,6 +79,7 @@ def create_or_update(client: Client, obj: O, change: Callable[[O], None]) -> O:
     """Makes an object that ``change`` has nothing to change in: creates it, or reads it and writes it back.
 
     ``obj`` names it and is what is created (after ``change``); nothing is written where nothing changes.
+    Raises ``Conflict`` where others come between every time.
     """
     api = KindApi(client, type(obj))
 
