@@ -10,6 +10,7 @@ import msgspec
 
 from apimachinery.client import sharing
 from apimachinery.client.calls import UNSTRUCTURED, Event, typed_codec
+from apimachinery.client.partial import PARTIAL
 from apimachinery.client.sharing import SharedParts
 from apimachinery.client.sharing import sharing as shared
 from apimachinery.typed import lossless
@@ -27,7 +28,9 @@ def a_pod(number: int, image: str = "i:1") -> bytes:
         "nodeSelector": {"a": "b"},
         "securityContext": {"runAsNonRoot": True},
     }
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u", "controller": True}
     metadata = {"name": f"p{number}", "namespace": "n", "managedFields": [entry], "resourceVersion": "1"}
+    metadata |= {"labels": {"app": "web"}, "annotations": {"app": "web"}, "ownerReferences": [owner]}
     body = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -40,7 +43,8 @@ def a_pod(number: int, image: str = "i:1") -> bytes:
 
 def parts(pod: Any) -> list[Any]:
     fields = pod.metadata.managed_fields[0].fields_v1
-    return [pod.spec.containers[0], fields, pod.spec.node_selector, pod.spec.security_context]
+    metadata = [pod.metadata.labels, pod.metadata.owner_references]
+    return [*metadata, pod.spec.containers[0], fields, pod.spec.node_selector, pod.spec.security_context]
 
 
 def test_equal_parts_are_one_and_others_are_not() -> None:
@@ -51,6 +55,18 @@ def test_equal_parts_are_one_and_others_are_not() -> None:
     different = codec.decode(a_pod(42, "i:2"))
     assert different.spec and different.spec.containers[0].image == "i:2"
     assert first.spec and first.spec.containers[0].image == "i:1"
+
+
+def test_metadata_alone_is_shared_too() -> None:
+    codec = shared(PARTIAL)
+    first, second = codec.decode_all([a_pod(1), a_pod(2)])
+    assert first.metadata.labels is second.metadata.labels
+    assert first.metadata.owner_references is second.metadata.owner_references
+    assert first.metadata.annotations is not first.metadata.labels  # equal, and of one object
+    made = copy.deepcopy(second)
+    assert made.metadata.labels is not None
+    made.metadata.labels["app"] = "changed"
+    assert first.metadata.labels == {"app": "web"}
 
 
 def test_objects_say_what_they_said() -> None:
@@ -81,4 +97,4 @@ def test_what_is_remembered_is_bounded(monkeypatch: Any) -> None:
     known = SharedParts()
     for number in range(50):
         known.share(msgspec.json.decode(a_pod(number, f"i:{number}"), type=Pod))
-        assert len(known._known) < 10 + 8
+        assert len(known._known) < 10 + 12

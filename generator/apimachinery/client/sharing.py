@@ -1,4 +1,4 @@
-"""Equal parts of the objects of a mirror, kept once: containers of one template, conditions, managed fields. No I/O.
+"""Equal parts of the objects of a mirror, kept once: containers of one template, labels, managed fields. No I/O.
 
 Objects of a mirror are read-only, so they may share what is equal. Parts are told apart by their JSON, which is cheap
 to make, and compared before they are shared. What is remembered is bounded: a mirror of objects that have little in
@@ -18,6 +18,9 @@ from apimachinery.client.calls import Codec
 T = TypeVar("T")
 MOST_PARTS: Final = 20_000
 _OWN: Final = frozenset({"metadata", "api_version", "kind"})
+_WORDS: Final = ("namespace", "generate_name", "creation_timestamp")
+_ALIKE: Final = ("labels", "annotations", "owner_references", "finalizers")
+"""Of metadata: what objects of one owner have alike."""
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -36,11 +39,13 @@ class SharedParts:
             self._known.clear()
         self._used.clear()
         metadata: Any = getattr(obj, "metadata", None)
-        if getattr(metadata, "namespace", None):
-            metadata.namespace = sys.intern(metadata.namespace)
-        for name in ("api_version", "kind"):
-            if isinstance(text := getattr(obj, name, None), str):
-                setattr(obj, name, sys.intern(text))
+        for owner, names in ((metadata, _WORDS), (obj, ("api_version", "kind"))):
+            for name in names:
+                if isinstance(text := getattr(owner, name, None), str):
+                    setattr(owner, name, sys.intern(text))
+        for name in _ALIKE:
+            if value := getattr(metadata, name, None):
+                setattr(metadata, name, self._one(value))
         for entry in getattr(metadata, "managed_fields", None) or ():
             entry.fields_v1 = self._one(entry.fields_v1)
         for name in obj.__struct_fields__:
