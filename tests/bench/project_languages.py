@@ -140,11 +140,18 @@ def _go(home: Path, samples: list[tuple[str, Json]], notes: list[str]) -> str:
 def _go_form(value: Json, key: str = "") -> Json:
     """``value`` as Go's own types of Kubernetes write it: canonical quantities of resources, no empty namespace."""
     if isinstance(value, dict) and key in ("limits", "requests"):
-        return {name: canonical(item) for name, item in value.items()}
+        return {name: _quantity(item) for name, item in value.items()}
     if isinstance(value, dict):
         kept = {name: item for name, item in value.items() if (name, item) != ("namespace", "")}
         return {name: _go_form(item, name) for name, item in kept.items()}
     return [_go_form(item) for item in value] if isinstance(value, list) else value
+
+
+def _quantity(value: Json) -> Json:
+    try:
+        return canonical(value)
+    except (ValueError, AttributeError, TypeError):
+        return value
 
 
 def _schemas(home: Path, samples: list[tuple[str, Json]], notes: list[str]) -> str:

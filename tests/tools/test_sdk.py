@@ -238,6 +238,12 @@ def test_a_project_of_npm_passes_its_tests(tmp_path: Path) -> None:
     assert compile_strictly(out) == []
     done = node(out, "--test", "dist")
     assert done.returncode == 0, done.stdout
+    package = json.loads((out / "package.json").read_text())
+    for export in package["exports"].values():
+        for pattern in export.values():
+            assert [*out.glob(pattern.removeprefix("./"))], pattern
+    inner = 'import("backup-client/backup_v1").then((m) => console.log(m.restores.kind))'
+    assert node(out, "-e", inner).stdout == "Restore\n"
 
 
 def test_a_project_of_npm_needs_resources(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

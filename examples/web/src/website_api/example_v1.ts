@@ -54,7 +54,7 @@ export interface WebsiteList {
 /** Any kind of example.kubewright.dev/v1: `kind` tells which. */
 export type AnyKind = Website;
 
-export const websites: client.Resource<Website> & client.Can<"get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection"> & client.Has<"status"> = {
+export const websites: client.Resource<Website> & client.Can<client.Verb> & client.Has<"status"> = {
   group: "example.kubewright.dev",
   version: "v1",
   apiVersion: "example.kubewright.dev/v1",

@@ -52,7 +52,7 @@ class TypeScript:
         if "index" in wanted:
             lines = [f'export * as {plan.name} from "./{plan.name}.js";' for plan in modules]
             lines += ['export * from "./client.js";'] if served else []
-            yield Made("index", File("index.ts", top + "\n".join(lines) + "\n"))
+            yield Made("index", File("index.ts", top + "\n" + "\n".join(lines) + "\n"))
 
 
 def _module(plan: ModulePlan, layout: Layout, resources: list[Resource], writer: TypeWriter) -> str:
@@ -77,7 +77,7 @@ def _resource(name: str, resource: Resource, model: str) -> str:
     subresources = sorted(sub.name for sub in resource.subresources)
     kind = f"client.Resource<{model}>"
     if verbs:
-        kind += f" & client.Can<{' | '.join(map(literal, verbs))}>"
+        kind += f" & client.Can<{'client.Verb' if verbs == [*_VERBS] else ' | '.join(map(literal, verbs))}>"
     if subresources:
         kind += f" & client.Has<{' | '.join(map(literal, subresources))}>"
     fields = {

@@ -72,7 +72,9 @@ class TypeWriter:
         return "\n".join([*lines, "}"])
 
     def _field(self, plan: ClassPlan, field: FieldPlan) -> Iterator[str]:
-        if self.documented:
+        if self.documented and not (
+            plan.kind and field.wire_name in ("apiVersion", "kind")
+        ):  # the type says it
             tags = [] if field.default is ABSENT else [default_tag(field.default)]
             yield from comment(field.value.doc, "  ", tags)
         text, required = type_text(field.type), field.required
