@@ -38,6 +38,18 @@ class LifeCycle:
         api_version, _, kind = self.replacement.rpartition("/")
         return (api_version, kind) if api_version else None
 
+    def is_to_come(self, release: Release) -> bool:
+        """Whether ``release`` does not have it yet."""
+        return bool(self.introduced) and release_of(self.introduced) > release
+
+    def is_deprecated(self, release: Release) -> bool:
+        """Whether it is deprecated in ``release``."""
+        return bool(self.deprecated) and release_of(self.deprecated) <= release
+
+    def is_gone(self, release: Release) -> bool:
+        """Whether ``release`` does not have it any more."""
+        return bool(self.removed) and release_of(self.removed) <= release
+
 
 def release_of(text: str) -> Release:
     """``1.36`` or ``v1.36`` as numbers that compare. Raises ``ValueError``."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from kubewright.tools.arguments.several import (
     EXCLUDE_HELP,
     NEWEST,
+    add_conversions,
     add_findings_format,
     add_package,
     add_quiet,
@@ -17,6 +18,7 @@ from kubewright.tools.arguments.several import (
 EXAMPLES = r"""
 kubewright migrate manifests/
 kubewright migrate manifests/ --kubernetes 1.37 --write
+kubewright migrate samples/ --crds crds/ --rules .
 kubewright migrate --from-cluster --audit-log /var/log/kubernetes/audit
 """
 
@@ -31,12 +33,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RELEASE",
         help=f"target release (default {NEWEST})",
     )
-    parser.add_argument("--write", action="store_true", help="rewrite the files; with -, write to stdout")
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="rewrite the files; with -, write to stdout; with --from-cluster, write stored objects again",
+    )
     add_findings_format(parser)
     add_package(parser, "the package with the conversions")
+    add_conversions(parser)
     parser.add_argument("--exclude", action="append", default=[], metavar="PATTERN", help=EXCLUDE_HELP)
     group = parser.add_argument_group("callers", "who still calls what is deprecated, instead of manifests")
-    group.add_argument("--from-cluster", action="store_true", help="read the metrics of a cluster")
+    group.add_argument(
+        "--from-cluster",
+        action="store_true",
+        help="read the metrics of a cluster, and which versions it has stored",
+    )
     group.add_argument(
         "--audit-log", type=Path, action="append", default=[], metavar="PATH",
         help="read an audit log, or a folder of them (also .gz); may be repeated",

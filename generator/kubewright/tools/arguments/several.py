@@ -99,3 +99,17 @@ def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--namespace", default="", help="namespace (default: the kubeconfig's)")
     parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="as for kubectl")
     parser.add_argument("--context", default="", metavar="NAME", help="as for kubectl")
+
+
+def add_conversions(parser: argparse.ArgumentParser) -> None:
+    """Adds the CRDs and conversions of custom kinds."""
+    add_crds(parser, "CRDs of custom kinds; may be repeated")
+    parser.add_argument(
+        "--rules", type=Path, metavar="DIR", help="folder with the CRDs' `conversions/` (docs/rules.md)"
+    )
+    parser.add_argument(
+        "--modules",
+        type=Path,
+        metavar="DIR",
+        help="folder of the Python modules that `call` rules name; their code is executed",
+    )

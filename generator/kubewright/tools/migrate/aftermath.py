@@ -26,12 +26,13 @@ class Refusals:
 
     release: str
     package: str
+    crds: tuple[Path, ...] = ()
 
     def of(self, chunk: Chunk) -> Iterator[str]:
         """The faults of a document, as ``kubewright validate --strict`` tells them."""
         from kubewright.tools.validate.check import CheckOptions, judge
 
-        kinds = _kinds(self.release.removeprefix("v"), self.package)
+        kinds = _kinds(self.release.removeprefix("v"), self.package, self.crds)
         for finding in judge(chunk, kinds, CheckOptions(strict=True, ignore_missing_schemas=True)).findings:
             if finding.severity is Severity.ERROR:
                 yield finding.message
@@ -48,15 +49,8 @@ class Arrivals:
     def at(cls, crds: Sequence[Path], package: str) -> Arrivals:
         """The kinds of the CRDs below some paths, and the built-in ones."""
         from kubewright.source.kubernetes_validate import NEWEST
-        from kubewright.source.reading import read_input
-        from kubewright.tools.validate.kinds import Kinds
 
-        kinds = Kinds(NEWEST, package)
-        with suppress(LookupError):
-            kinds.load()
-        for document in read_input(crds, Diagnostics()).crds:
-            kinds.add_crd(document.value)
-        return cls(kinds)
+        return cls(_kinds(NEWEST, package, tuple(crds)))
 
     def faults(self, before: Chunk, after: Chunk) -> list[str]:
         """What is wrong with ``after``; nothing where something was wrong with ``before``."""
@@ -72,13 +66,25 @@ class Arrivals:
 
 
 @cache
-def _kinds(release: str, package: str) -> Kinds:
+def _read_kinds(release: str, package: str) -> Kinds:
     """The kinds of a release, read when the first conversion asks for them."""
     from kubewright.tools.validate.kinds import Kinds
 
     kinds = Kinds(release, package)
     with suppress(LookupError):
         kinds.load()
+    return kinds
+
+
+def _kinds(release: str, package: str, crds: Sequence[Path]) -> Kinds:
+    """The kinds of a release, and those of the CRDs below some paths."""
+    from kubewright.source.reading import read_input
+
+    if not crds:
+        return _read_kinds(release, package)
+    kinds = _read_kinds.__wrapped__(release, package)
+    for document in read_input(crds, Diagnostics()).crds:
+        kinds.add_crd(document.value)
     return kinds
 
 

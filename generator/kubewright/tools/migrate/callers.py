@@ -20,6 +20,7 @@ import msgspec
 
 from kubewright.ir.versions import join_api_version
 from kubewright.source.lifecycle import Key, LifeCycle, release_of
+from kubewright.tools.migrate.stored import StoredKind
 
 Asked = tuple[str, str, str, str]
 """Group, version, resource, subresource."""
@@ -65,6 +66,7 @@ class Callers:
         self._lifecycles, self._plurals = lifecycles, plurals
         self.called: dict[Asked, Called] = {}
         self.events = Events()
+        self.stored: list[StoredKind] = []
 
     def life_cycle(self, asked: Asked) -> LifeCycle:
         """What is known of an API; empty where nothing is."""
@@ -162,6 +164,9 @@ class Callers:
                 lines.append(
                     f"  {user or '(nobody)'} with {agent or '(no name)'}: {_counts(caller.verbs)}, last {caller.last}"
                 )
+        if self.stored:
+            lines += [kind.text() for kind in self.stored]
+            lines.append("  kubewright migrate --from-cluster --write writes them again")
         return "".join(f"{_printable(line)}\n" for line in lines)
 
     def json(self) -> str:
@@ -187,6 +192,9 @@ class Callers:
                     ],
                 }
                 for called in self.in_order()
+            ],
+            "stored": [
+                {"definition": kind.name, "versions": [*kind.old], "storage": kind.storage} for kind in self.stored
             ],
             "events": {"read": self.events.read, "unreadable": self.events.unreadable,
                        "first": self.events.first, "last": self.events.last},

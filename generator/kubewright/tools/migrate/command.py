@@ -10,16 +10,25 @@ import argparse
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from apimachinery.conversion.versions import Converter
 from kubewright.diagnostics import Diagnostic, Diagnostics, Severity, printable
 from kubewright.source.lifecycle import read_lifecycles, read_plurals, release_of
 from kubewright.tools.migrate.aftermath import Refusals, patches_of
 from kubewright.tools.migrate.callers import Callers
-from kubewright.tools.migrate.conversions import HooksError, converter_of
+from kubewright.tools.migrate.conversions import HooksError, converter_of, tables_of_crds
+from kubewright.tools.migrate.custom import CustomKinds, read_custom
 from kubewright.tools.migrate.judge import CODES, Judge, Migration
+from kubewright.tools.migrate.stored import stored_kinds, write_again
 from kubewright.tools.outputs import reporting
 from kubewright.tools.validate.inputs import STDIN, Chunk, read_chunks
+
+if TYPE_CHECKING:
+    from apimachinery.client.connection import Client
 
 CLEAN, FOUND, MISUSED = 0, 1, 2
 _REWRITTEN = frozenset({"M001", "M002", "M005"})
@@ -45,8 +54,16 @@ def run(options: argparse.Namespace) -> int:
     if diagnostics.has_errors:
         reporting.report_unusable(diagnostics, options.format)
         return MISUSED
+    if options.rules is not None and not options.crds:
+        print("kubewright migrate: --rules needs --crds, the definitions of its kinds", file=sys.stderr)
+        return MISUSED
+    custom = read_custom(options.crds, options.rules, diagnostics) if options.crds else CustomKinds()
+    tables = tables_of_crds(options.crds, options.rules, diagnostics, options.modules) if options.crds else []
+    if diagnostics.has_errors:
+        reporting.report_unusable(diagnostics, options.format)
+        return MISUSED
     try:
-        converter = converter_of(options.package)
+        converter = converter_of(options.package, tables) or (Converter(tables) if tables else None)
     except HooksError as fault:
         print(printable(f"kubewright migrate: {fault}"), file=sys.stderr)
         return MISUSED
@@ -58,11 +75,12 @@ def run(options: argparse.Namespace) -> int:
             return MISUSED
     judge = Judge(
         options.kubernetes,
-        read_lifecycles(),
+        {**custom.lives, **read_lifecycles()},
         converter,
-        read_plurals(),
+        {**custom.plurals, **read_plurals()},
         patches_of(chunks),
-        Refusals(options.kubernetes, options.package).of,
+        unknown=custom.unknown,
+        refusals=Refusals(options.kubernetes, options.package, tuple(options.crds)).of,
     )
     progress = reporting.progress(len(chunks), quiet=options.quiet)
     judged: list[Migration] = []
@@ -98,17 +116,22 @@ def _outcome(
 
 def _callers(options: argparse.Namespace) -> int:
     """Says who calls what."""
-    if options.paths or options.write or options.format not in ("text", "json"):
-        print(
-            "kubewright migrate: with --from-cluster and --audit-log there are no manifests, no --write, "
-            "and the formats text and json",
-            file=sys.stderr,
-        )
+    misused = ""
+    if options.paths or options.format not in ("text", "json"):
+        misused = "with --from-cluster and --audit-log there are no manifests, and the formats text and json"
+    elif options.write and not options.from_cluster:
+        misused = "--write needs manifests, or --from-cluster, whose stored objects are written again"
+    if misused:
+        print(f"kubewright migrate: {misused}", file=sys.stderr)
         return MISUSED
     callers = Callers(options.kubernetes, read_lifecycles(), read_plurals())
     try:
         if options.from_cluster:
-            callers.add_metrics(_metrics(options))
+            with _cluster(options) as client:
+                if options.write:
+                    return _write_again(client, options.quiet)
+                callers.add_metrics(_metrics(client))
+                callers.stored = stored_kinds(client)
         for path in options.audit_log:
             callers.add_log(path)
     except (OSError, EOFError, ValueError) as fault:
@@ -117,7 +140,7 @@ def _callers(options: argparse.Namespace) -> int:
     sys.stdout.write(callers.json() if options.format == "json" else callers.text())
     if not options.quiet:
         print(_summary(callers), file=sys.stderr)
-    return FOUND if callers.called else CLEAN
+    return FOUND if callers.called or callers.stored else CLEAN
 
 
 def _summary(callers: Callers) -> str:
@@ -130,22 +153,39 @@ def _summary(callers: Callers) -> str:
     return text
 
 
-def _metrics(options: argparse.Namespace) -> str:
-    """The metrics of a cluster. Raises ValueError, which says why there are none."""
-    from apimachinery.client.calls import Call
+@contextmanager
+def _cluster(options: argparse.Namespace) -> Iterator[Client]:
+    """A client of the cluster. Raises ValueError, which says what cannot be done there."""
     from apimachinery.client.config import Config, ConfigError
     from apimachinery.client.connection import Client
     from apimachinery.client.errors import ApiError, TransportError
-    from apimachinery.client.transport import Request
 
     try:
         with Client(Config.load(options.kubeconfig, context=options.context)) as client:
-            call = Call(
-                Request("GET", "/metrics"), lambda data: data.decode("utf-8", "replace"), repeatable=True
-            )
-            return client.run(call)
+            yield client
     except (ApiError, TransportError, ConfigError) as fault:
-        raise ValueError(f"the metrics of the cluster cannot be read: {fault}") from None
+        raise ValueError(f"the cluster cannot be read: {fault}") from None
+
+
+def _metrics(client: Client) -> str:
+    """The metrics of a cluster. Raises ApiError, TransportError."""
+    from apimachinery.client.calls import Call
+    from apimachinery.client.transport import Request
+
+    call = Call(Request("GET", "/metrics"), lambda data: data.decode("utf-8", "replace"), repeatable=True)
+    return client.run(call)
+
+
+def _write_again(client: Client, quiet: bool) -> int:
+    """Writes the stored objects of a cluster again, where they may be stored at a version that is not the storage
+    version. Raises ApiError, TransportError."""
+    kinds = stored_kinds(client)
+    for kind in kinds:
+        count = write_again(client, kind)
+        print(f"{kind.name}: {count} object{'' if count == 1 else 's'} stored as {kind.storage}")
+    if not kinds and not quiet:
+        print("every object of a custom kind is stored as its storage version", file=sys.stderr)
+    return CLEAN
 
 
 def _write(paths: list[str], chunks: list[Chunk], judged: list[Migration]) -> None:

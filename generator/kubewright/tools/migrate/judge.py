@@ -81,6 +81,8 @@ class Judge:
     plurals: Mapping[tuple[str, str], str] = field(default_factory=dict)
     patches: frozenset[str] = frozenset()
     """Files that kustomizations name as patches."""
+    unknown: Callable[[Key], LifeCycle | None] = lambda key: None
+    """The life cycle of what ``lifecycles`` does not have."""
     refusals: Callable[[Chunk], Iterable[str]] = lambda chunk: ()
     """What the release has against a document that was converted."""
 
@@ -166,23 +168,23 @@ class Judge:
 
     def _told(self, key: Key, place: Location, found: Migration) -> Key | None:
         """Tells what the release makes of a kind; the version to convert to, where one is known."""
-        life = self.lifecycles.get(key)
+        life = self._life(key)
         if life is None:
             return None
         release = release_of(self.release)
         api_version, kind = key
-        if life.introduced and release_of(life.introduced) > release:
+        if life.is_to_come(release):
             said = f"{kind} of {api_version} is new in {life.introduced}; {self.release} does not have it"
             found.findings.append(Diagnostic("M004", Severity.ERROR, said, place))
             return None
-        gone = _is_gone(life, release)
-        if not gone and not (life.deprecated and release_of(life.deprecated) <= release):
+        gone = life.is_gone(release)
+        if not gone and not life.is_deprecated(release):
             return None
         target = self._successor(life, release)
         if gone:
-            said = f"{kind} of {api_version} is gone since {life.removed}"
+            said = f"{kind} of {api_version} is gone{_since(life.removed)}"
         else:
-            said = f"{kind} of {api_version} is deprecated since {life.deprecated}"
+            said = f"{kind} of {api_version} is deprecated{_since(life.deprecated)}"
             if life.removed:
                 said += f" and goes with {life.removed}"
         severity = Severity.ERROR if gone else Severity.WARNING
@@ -200,6 +202,9 @@ class Judge:
         found.findings.append(Diagnostic(code, severity, said, place, hint))
         return target if known else None
 
+    def _life(self, key: Key) -> LifeCycle | None:
+        return self.lifecycles.get(key) or self.unknown(key)
+
     def _successor(self, life: LifeCycle, release: Release) -> Key | None:
         """The end of the way of replacements that the release has."""
         best: Key | None = None
@@ -207,12 +212,12 @@ class Judge:
         key = life.successor
         while key is not None and key not in seen:
             seen.add(key)
-            next_life = self.lifecycles.get(key)
+            next_life = self._life(key)
             if next_life is None:
                 break
-            if next_life.introduced and release_of(next_life.introduced) > release:
+            if next_life.is_to_come(release):
                 break
-            if not _is_gone(next_life, release):
+            if not next_life.is_gone(release):
                 best = key
             key = next_life.successor
         return best
@@ -223,12 +228,12 @@ class Judge:
         """References to a kind by apiVersion follow it; they hold no object, so only the version changes."""
         release = release_of(self.release)
         for reference in [*references(obj, kustomization=kustomization)]:
-            life = self.lifecycles.get((reference.api_version, reference.kind))
-            if life is None or not _is_gone(life, release):
+            life = self._life((reference.api_version, reference.kind))
+            if life is None or not life.is_gone(release):
                 continue
             target = self._successor(life, release)
             said = f"{reference.shown} names {reference.kind} of {reference.api_version}"
-            said += f", which is gone since {life.removed}"
+            said += f", which is gone{_since(life.removed)}"
             place = places.at(reference.shown, below)
             found.findings.append(Diagnostic("M005", Severity.ERROR, said, place))
             if target is not None and target[1] == reference.kind:
@@ -256,9 +261,9 @@ class Judge:
             if key[1] == kind and key[0].rpartition("/")[0] == group
             and (not rule.versions or {_MATCHES_ALL, key[0].rpartition("/")[2]} & {*rule.versions})
         }  # fmt: skip
-        if not lives or not all(_is_gone(life, release) for life in lives.values()):
+        if not lives or not all(life.is_gone(release) for life in lives.values()):
             return
-        newest = max(lives, key=lambda key: release_of(lives[key].removed))
+        newest = max(lives, key=lambda key: release_of(lives[key].removed or "0"))
         target = self._successor(lives[newest], release)
         if target is not None:
             other, _, version = target[0].rpartition("/")
@@ -266,7 +271,7 @@ class Judge:
             if said_there or (not rule.versions and {(other, name), (other, _MATCHES_ALL)} & covered):
                 return
         said = f"{rule.shown} speaks of {name} of {newest[0] if rule.versions else group}"
-        said += f", gone since {lives[newest].removed}"
+        said += f", gone{_since(lives[newest].removed)}"
         said += f"; they are in {target[0]} now" if target is not None else ", without a successor"
         severity = Severity.WARNING if target is not None else Severity.NOTE
         found.findings.append(Diagnostic("M008", severity, said, place))
@@ -333,8 +338,9 @@ def _is_chosen(text: str) -> bool:
     return any(open_blocks)
 
 
-def _is_gone(life: LifeCycle, release: Release) -> bool:
-    return bool(life.removed) and release_of(life.removed) <= release
+def _since(release: str) -> str:
+    """Since when, if somebody knows."""
+    return f" since {release}" if release else ""
 
 
 def _unwritten(finding: Diagnostic) -> Diagnostic:

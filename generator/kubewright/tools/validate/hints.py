@@ -122,15 +122,26 @@ def _of_name(name: str, *, dots: bool) -> str:
 
 def of_kind(api_version: str, kind: str, kinds: Iterable[str], versions: Callable[[str], list[str]]) -> str:
     """The hint for a kind that nobody describes: its apiVersion, or the kind that it is nearest to."""
-    known = versions(kind)
+    known = _of_group(api_version, versions(kind))
     if known:
         return f"write apiVersion: {_best(api_version, known)}"
     near = _nearest(kind, list(kinds))
     if not near:
         return ""
-    of_near = versions(near)
+    of_near = _of_group(api_version, versions(near)) or [api_version]
     more = "" if api_version in of_near else f" (apiVersion: {_best(api_version, of_near)})"
     return f"did you mean {near}?{more}"
+
+
+def _of_group(api_version: str, versions: list[str]) -> list[str]:
+    """The apiVersions that a group may have been meant to be: of somebody's own group only its own, or one spelt much
+    like it, since a kind of another group that is called the same is another kind."""
+    group = api_version.rpartition("/")[0]
+    if "." not in group or group.endswith(".k8s.io"):
+        return versions
+    groups = {version.rpartition("/")[0] for version in versions}
+    near = {group} & groups or {*get_close_matches(group, sorted(groups), 1, 0.85)}
+    return [version for version in versions if version.rpartition("/")[0] in near]
 
 
 def _best(api_version: str, versions: list[str]) -> str:
