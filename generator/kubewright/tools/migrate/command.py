@@ -51,37 +51,11 @@ def run(options: argparse.Namespace) -> int:
         return MISUSED
     diagnostics = Diagnostics()
     chunks = read_chunks(options.paths, diagnostics, options.exclude)
+    judge = _judge(options, chunks, diagnostics) if not diagnostics.has_errors else None
     if diagnostics.has_errors:
         reporting.report_unusable(diagnostics, options.format)
+    if judge is None:
         return MISUSED
-    if options.rules is not None and not options.crds:
-        print("kubewright migrate: --rules needs --crds, the definitions of its kinds", file=sys.stderr)
-        return MISUSED
-    custom = read_custom(options.crds, options.rules, diagnostics) if options.crds else CustomKinds()
-    tables = tables_of_crds(options.crds, options.rules, diagnostics, options.modules) if options.crds else []
-    if diagnostics.has_errors:
-        reporting.report_unusable(diagnostics, options.format)
-        return MISUSED
-    try:
-        converter = converter_of(options.package, tables) or (Converter(tables) if tables else None)
-    except HooksError as fault:
-        print(printable(f"kubewright migrate: {fault}"), file=sys.stderr)
-        return MISUSED
-    if converter is None:
-        print(
-            f"kubewright migrate: no package {options.package!r}; nothing can be rewritten", file=sys.stderr
-        )
-        if options.write:
-            return MISUSED
-    judge = Judge(
-        options.kubernetes,
-        {**custom.lives, **read_lifecycles()},
-        converter,
-        {**custom.plurals, **read_plurals()},
-        patches_of(chunks),
-        unknown=custom.unknown,
-        refusals=Refusals(options.kubernetes, options.package, tuple(options.crds)).of,
-    )
     progress = reporting.progress(len(chunks), quiet=options.quiet)
     judged: list[Migration] = []
     before: dict[str, str] = {}
@@ -101,6 +75,37 @@ def run(options: argparse.Namespace) -> int:
     if not options.quiet:
         print(_outcome(options, len(findings) - len(left), left, (changed, len(chunks))), file=sys.stderr)
     return FOUND if any(f.severity is not Severity.NOTE for f in left) else CLEAN
+
+
+def _judge(options: argparse.Namespace, chunks: list[Chunk], diagnostics: Diagnostics) -> Judge | None:
+    """What judges the documents; nothing, after it said or added why, where there is none."""
+    if options.rules is not None and not options.crds:
+        print("kubewright migrate: --rules needs --crds, the definitions of its kinds", file=sys.stderr)
+        return None
+    custom = read_custom(options.crds, options.rules, diagnostics) if options.crds else CustomKinds()
+    tables = tables_of_crds(options.crds, options.rules, diagnostics, options.modules) if options.crds else []
+    if diagnostics.has_errors:
+        return None
+    try:
+        converter = converter_of(options.package, tables) or (Converter(tables) if tables else None)
+    except HooksError as fault:
+        print(printable(f"kubewright migrate: {fault}"), file=sys.stderr)
+        return None
+    if converter is None:
+        print(
+            f"kubewright migrate: no package {options.package!r}; nothing can be rewritten", file=sys.stderr
+        )
+        if options.write:
+            return None
+    return Judge(
+        options.kubernetes,
+        {**custom.lives, **read_lifecycles()},
+        converter,
+        {**custom.plurals, **read_plurals()},
+        patches_of(chunks),
+        unknown=custom.unknown,
+        refusals=Refusals(options.kubernetes, options.package, tuple(options.crds)).of,
+    )
 
 
 def _outcome(
