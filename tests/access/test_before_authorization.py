@@ -12,6 +12,7 @@ from apimachinery.access.attributes import SELECTOR_CHARACTERS, attributes_of
 from apimachinery.http import messages
 from apimachinery.http.messages import Request, User
 from apimachinery.http.protocol import TARGET_BYTES
+from apimachinery.http.queries import values_of
 from apimachinery.meta import selectors
 from apimachinery.server.read import selection
 from kubewright.testing import ApiServer
@@ -63,6 +64,20 @@ def test_nothing_long_is_parsed_for_who_may_not(server, parsed, query):
     status, answer = raw(server, "GET", f"{PODS}?{query}")
     assert (status, answer["reason"]) == (403, "Forbidden")
     assert all(length <= SELECTOR_CHARACTERS for length in parsed)
+
+
+def test_a_query_is_gone_through_once_for_each_parameter(monkeypatch):
+    sought: list[str] = []
+
+    def noted(text: str, name: str, *rest: int):
+        sought.append(name)
+        return values_of(text, name, *rest)
+
+    monkeypatch.setattr(messages, "values_of", noted)
+    request = Request("GET", PODS, "fieldSelector=metadata.name%3Da&labelSelector=b&watch=1")
+    attributes = attributes_of(request, ANN)
+    assert (attributes.verb, attributes.name) == ("watch", "a")
+    assert sorted(sought) == ["fieldSelector", "labelSelector", "watch"]
 
 
 def test_a_health_check_parses_no_query(server, parsed):

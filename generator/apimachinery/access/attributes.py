@@ -48,22 +48,24 @@ def attributes_of(request: Request, user: User) -> Attributes:
 
 def _of_collection(request: Request, attributes: Attributes) -> None:
     """A request that names no object: a get of it is a list or watch, a delete a deletecollection."""
-    if attributes.verb == "get":
+    reads = attributes.verb == "get"
+    if reads:
         attributes.verb = "list"
-        if request.query_string:
-            _read_query(request, attributes)
     elif attributes.verb == "delete":
         attributes.verb = "deletecollection"
     if request.query_string and attributes.verb in ("list", "watch", "deletecollection"):
-        attributes.field_selector = _fields(_selector(request, "fieldSelector"))
+        fields = _selector(request, "fieldSelector")
+        if reads:
+            _read_query(request, attributes, fields)
+        attributes.field_selector = _fields(fields)
         attributes.label_selector = _labels(_selector(request, "labelSelector"))
 
 
-def _read_query(request: Request, attributes: Attributes) -> None:
+def _read_query(request: Request, attributes: Attributes, text: str) -> None:
+    """Whether it is a watch, and of which object alone the fields of ``text`` are asked for."""
     watch = request.sought_first("watch", SELECTOR_CHARACTERS)
     if watch is not None and watch.lower() not in ("false", "0"):
         attributes.verb = "watch"
-    text = _selector(request, "fieldSelector")
     name = _exact_name(text) if "metadata.name" in text else None
     if name and name not in (".", "..") and "/" not in name and "%" not in name:
         attributes.name = name
