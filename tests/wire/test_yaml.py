@@ -51,7 +51,7 @@ def test_scalar(text: str) -> None:
 DOCUMENTS = {
     "a: &x {e: 1}\nb: *x": {"a": {"e": 1}, "b": {"e": 1}},
     "a: &x {e: 1, h: 3}\ng: {<<: *x, h: 2}": {"a": {"e": 1, "h": 3}, "g": {"h": 2, "e": 1}},
-    "1: z\ntrue: q\nnull: r\n1.5: s": {"1": "z", "true": "q", "null": "r", "1.5": "s"},
+    "1: z\ntrue: q\n1.5: s": {"1": "z", "true": "q", "1.5": "s"},
     "a: 1\n---\nb: 2": {"a": 1},
     "a: =\nb: <<\n=: 1": {"a": "=", "b": "<<", "=": 1},
     "": None,
@@ -227,3 +227,28 @@ def test_long_lines_and_deep_blocks_take_linear_time() -> None:
         assert read_block(text.encode(), yaml.resolve, yaml._WORDS) is None
     deep = "".join(f"{' ' * depth}a:\n" for depth in range(2_000))
     assert read_block(deep.encode(), yaml.resolve, yaml._WORDS) is None
+
+
+# What sigs.k8s.io/yaml makes of merge keys: they apply where they are, of several the first one wins.
+MERGES = {
+    "d:\n  <<: {a: 1, b: 2}\n  a: 3\n": ({"a": 3, "b": 2}, ['line 3: key "a" already set in map']),
+    "d:\n  a: 1\n  <<: {a: 2}\n": ({"a": 2}, ['line 3: key "a" already set in map']),
+    "d:\n  <<: [{a: 1}, {a: 2, b: 3}]\n": ({"a": 1, "b": 3}, ['line 2: key "a" already set in map']),
+    "b: &b\n  a: 1\nd:\n  a: 2\n  <<: *b\n": ({"a": 1}, ['line 2: key "a" already set in map']),
+    "d:\n  a: 1\nd:\n  b: 2\n": ({"b": 2}, ['line 4: key "d" already set in map']),
+}
+
+
+@pytest.mark.parametrize("text", MERGES)
+def test_merges_apply_in_order_and_warn_of_what_they_repeat(text: str) -> None:
+    repeated: list[str] = []
+    assert (decode(text.encode(), repeated)["d"], repeated) == MERGES[text]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [("r", '"r"'), ("1", "1"), ("~", "<nil>"), ("{a: [1]}", '{"a":[1]}')]
+)
+def test_a_null_is_no_key(value: str, shown: str) -> None:
+    with pytest.raises(DecodeFault) as fault:
+        decode(f"a: 1\nnull: {value}\n".encode())
+    assert str(fault.value) == f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {shown}"

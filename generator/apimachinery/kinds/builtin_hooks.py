@@ -11,7 +11,7 @@ from apimachinery.crd.defaults import prepare_crd_for_update
 from apimachinery.kinds import builtin_warnings as warn
 from apimachinery.kinds.apiregistration.local import mark_local
 from apimachinery.kinds.core.services import is_external, needs_health_check
-from apimachinery.kinds.defaulters import TEMPLATE_GENERATION
+from apimachinery.kinds.defaulters import TEMPLATE_GENERATION, stamp_phase_transition
 from apimachinery.kinds.hooks import (
     BUILTIN,
     FieldValue,
@@ -95,6 +95,22 @@ def _drop_of_other_types(spec: Json, old: Json) -> None:
         if all(port.get("nodePort") in (None, 0, *stored) for port in ports):
             for port in ports:
                 port.pop("nodePort", None)
+
+
+def _precedence(schema: Json) -> tuple[int, str]:
+    """Where a FlowSchema is among the others: as requests are matched with them."""
+    return _spec(schema).get("matchingPrecedence") or 0, schema["metadata"]["name"]
+
+
+def _stamp_phase(volume: Json, old: Json) -> None:
+    """A volume keeps the time of its phase; one that comes into another without a time of its own gets one."""
+    status, before = volume.get("status") or {}, old.get("status") or {}
+    since, given = before.get("lastPhaseTransitionTime"), status.get("lastPhaseTransitionTime")
+    if status.get("phase") == before.get("phase"):
+        if given is None and since is not None:
+            status["lastPhaseTransitionTime"] = since
+    elif given is None or given == since:
+        stamp_phase_transition(volume)
 
 
 def _keep_allocated(service: Json, old: Json) -> None:
@@ -377,8 +393,10 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         asks_twice=True,
         warnings=warn.node_fields,
     ),
-    ("", "Secret"): Hooks(selectable={"type": "type"}),
-    ("", "PersistentVolume"): replace(BUILTIN, answers_deleted=True, warnings=warn.volume, asks_twice=True),
+    ("", "Secret"): Hooks(selectable={"type": "type"}, warnings=warn.secret),
+    ("", "PersistentVolume"): replace(
+        BUILTIN, answers_deleted=True, warnings=warn.volume, asks_twice=True, prepare_status=_stamp_phase
+    ),
     ("", "PersistentVolumeClaim"): replace(BUILTIN, answers_deleted=True, warnings=warn.claim),
     ("", "PodTemplate"): replace(
         BUILTIN, answers_deleted=True, warnings=warn.pod_template, gated=_gated_in("$.template.spec.")
@@ -465,5 +483,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ("storage.k8s.io", "VolumeAttachment"): replace(
         BUILTIN, answers_deleted=True, status_keeps=_METADATA_OF_CLIENTS
     ),
-    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): replace(BUILTIN, status_keeps=_METADATA_OF_CLIENTS),
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): replace(
+        BUILTIN, status_keeps=_METADATA_OF_CLIENTS, order=_precedence
+    ),
 }

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64decode
+from ipaddress import IPv6Address
+
 from apimachinery.kinds.core.pod_warnings import (
     SHOWN,
     VOLUMES,
@@ -115,9 +119,10 @@ def claim(obj: Json, old: Json | None) -> list[str]:
 
 
 def endpoint_slice(obj: Json, old: Json | None) -> list[str]:
-    """Addresses that are names."""
-    del old
-    return ["spec.addressType: FQDN endpoints are deprecated"] if obj.get("addressType") == "FQDN" else []
+    """Addresses of a new slice that are names."""
+    if old is not None or obj.get("addressType") != "FQDN":
+        return []
+    return ["spec.addressType: FQDN endpoints are deprecated"]
 
 
 def _name(obj: Json, old: Json | None, used_in: str) -> list[str]:
@@ -195,8 +200,13 @@ def csi_driver(obj: Json, old: Json | None) -> list[str]:
 
 def service(obj: Json, old: Json | None) -> list[str]:
     """Fields of a Service that nothing will look at, or soon nothing."""
+    del old
     spec = obj.get("spec") or {}
     found = []
+    if lookup(obj, "metadata", "annotations", _HINTS) is not None:
+        found.append(
+            f"annotation {_HINTS} is deprecated, please use service.kubernetes.io/topology-mode instead"
+        )
     if spec.get("clusterIP") == "None":
         if spec.get("loadBalancerIP"):
             found.append("spec.loadBalancerIP is ignored for headless services")
@@ -211,7 +221,42 @@ def service(obj: Json, old: Json | None) -> list[str]:
             found.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
         else:
             found.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
-    return found
+    if spec.get("trafficDistribution") == "PreferClose":
+        found.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
+    return found + _odd_address(spec.get("loadBalancerIP"), "spec.loadBalancerIP")
+
+
+_HINTS = "service.kubernetes.io/topology-aware-hints"
+
+
+def _odd_address(text: str | None, path: str) -> list[str]:
+    """An address that Go's older parser takes and its newer one does not: an IPv4 one in IPv6."""
+    if not text or ":" not in text:
+        return []
+    try:
+        mapped = IPv6Address(text).ipv4_mapped
+    except ValueError:
+        return []
+    return [f'{path}: non-standard IP address "{text}" is invalid: use "{mapped}"'] if mapped else []
+
+
+def secret(obj: Json, old: Json | None) -> list[str]:
+    """A pair of certificate and key that TLS finds none in; whether they fit together is not looked at."""
+    del old
+    if obj.get("type") != "kubernetes.io/tls":
+        return []
+    data = obj.get("data") or {}
+    for name, what in (("tls.crt", "certificate"), ("tls.key", "key")):
+        try:
+            text = b64decode(data.get(name) or "")
+        except ValueError:
+            return []
+        if not _PEM.search(text):
+            return [f"tls: failed to find any PEM data in {what} input"]
+    return []
+
+
+_PEM = re.compile(rb"^-----BEGIN [^\n]*-----[ \t\r]*\n.*?^-----END ", re.DOTALL | re.MULTILINE)
 
 
 _CLASS = "volume.beta.kubernetes.io/storage-class"

@@ -39,6 +39,17 @@ def text_at(path: str, nothing: str = "") -> Cell:
     return cell
 
 
+def name_of_class(*annotations: str) -> Cell:
+    """The name of a class, and whether it is the default one, which an annotation says."""
+
+    def cell(obj: Json) -> str:
+        said = obj["metadata"].get("annotations") or {}
+        chosen = any(said.get(each) == "true" for each in annotations)
+        return f"{obj['metadata'].get('name', '')}{' (default)' if chosen else ''}"
+
+    return cell
+
+
 def count_at(*paths: str) -> Cell:
     """How many entries are at the paths together."""
     return lambda obj: sum(len(get(obj, path) or ()) for path in paths)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.meta.json import Json as Json
@@ -34,6 +35,7 @@ class Hooks:
     ``prepare_subresource``: what an update of another subresource than status and scale keeps of the stored object; it
     gets the time.
     ``called``: what the refusal of a name that is not there calls the resource, where that is not its own name.
+    ``order``: what the rows of a Table are sorted by, where it is not the name.
     ``gated``: fields of the spec that the emulated release has switched off: they are dropped unless they are stored
     (``a.b[*].c{*}.d?.e`` goes through lists and maps, and takes an empty ``d`` away too; ``$.`` begins at the object).
     ``internal_annotations``: those that stand for fields of kube-apiserver's struct, so that metadata alone lacks them.
@@ -64,6 +66,7 @@ class Hooks:
     prepare_subresource: Mapping[str, Callable[[Json, Json, str], None]] = field(default_factory=dict)
     blank: Mapping[str, object] = field(default_factory=dict)
     called: str = ""
+    order: Callable[[Json], Any] | None = None
     gated: tuple[str, ...] = ()
     asks_twice: bool = False
     counts_empties: bool = False

@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from apimachinery.meta.printing import shortest
+from apimachinery.meta.printing import go_json, go_quote, shortest
 from apimachinery.wire import json
 from apimachinery.wire.block_yaml import read_block
 from apimachinery.wire.json import DecodeFault
@@ -98,6 +98,8 @@ def _documents(data: bytes, duplicates: list[str] | None, limit: int | None) -> 
         while limit is None or len(found) < limit:
             builder = _Builder(duplicates, aliased)
             found.append(builder.build(checked))
+            if builder.fault:
+                raise DecodeFault(builder.fault)
             aliased = builder.aliased
             if not builder.ended:
                 break
@@ -141,23 +143,35 @@ def _words(fault: yaml.MarkedYAMLError) -> str:
     return f"yaml: {where}{fault.problem or fault.context}"
 
 
+_Lines = dict[str, int]
+
+
 class _Frame:
     """A mapping or list that is being filled."""
 
-    __slots__ = ("anchor", "is_list", "key", "merges", "repeated", "size", "value")
+    __slots__ = ("anchor", "is_list", "key", "line", "lines", "repeated", "size", "value")
 
-    def __init__(self, value: Any, anchor: str | None) -> None:
+    def __init__(self, value: Any, anchor: str | None, line: int, lines: _Lines | None) -> None:
         self.value = value
         self.is_list = isinstance(value, list)
         self.anchor = anchor
         self.key: Any = _NO_KEY
-        self.merges: list[Any] = []
-        self.repeated = 0
+        self.repeated = False
         self.size = 1
+        self.line = line
+        self.lines = lines
+        """Where the values of a mapping are that may be merged into another."""
 
 
 _NO_KEY = object()
 _MERGE = object()
+_NULL = object()
+
+
+def _unkeyed(value: Any) -> str:
+    """Why a null is no key."""
+    shown = go_quote(value) if isinstance(value, str) else "<nil>" if value is None else go_json(value)
+    return f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {shown}"
 
 
 class _Builder:
@@ -170,6 +184,9 @@ class _Builder:
         """Whether a document ended: without one, the stream did."""
         self._stack: list[_Frame] = []
         self._root: Any = None
+        self._lines: dict[int, tuple[Any, _Lines]] = {}  # with the value, so that its id stays its own
+        self.fault = ""
+        """What is wrong with a document that can be read and is no JSON."""
 
     def build(self, events: Iterator[Any]) -> Any:
         # Most of the time that reading takes is spent here: dispatch is by class, and the usual cases are in line.
@@ -186,11 +203,14 @@ class _Builder:
                     value = resolve(text)
                 if event.anchor:
                     self._anchors[event.anchor] = (value, 1)
-                self._place(value, 1, event)
+                self._place(value, 1, event.start_mark.line, event)
             elif kind is _MAPPING or kind is _SEQUENCE:
                 if len(stack) >= MAX_DEPTH:
                     raise DecodeFault("yaml: exceeded max depth")
-                stack.append(_Frame({} if kind is _MAPPING else [], event.anchor))
+                merged = bool(stack) and (stack[-1].key is _MERGE or stack[-1].lines is not None)
+                lines: _Lines | None = {} if merged or event.anchor else None
+                made: Any = {} if kind is _MAPPING else []
+                stack.append(_Frame(made, event.anchor, event.start_mark.line, lines))
             elif kind is _MAPPING_END or kind is _SEQUENCE_END:
                 self._close(event)
             elif kind is yaml.AliasEvent:
@@ -200,7 +220,10 @@ class _Builder:
                 self.aliased += size
                 if self.aliased > MAX_ALIASED_NODES:
                     raise DecodeFault("yaml: document contains excessive aliasing")
-                self._place(_copied(value), size, event)
+                copied = _copied(value)
+                if id(value) in self._lines:
+                    self._lines[id(copied)] = (copied, self._lines[id(value)][1])
+                self._place(copied, size, event.start_mark.line, event)
             elif kind is yaml.DocumentEndEvent:
                 self.ended = True
                 return self._root
@@ -208,14 +231,13 @@ class _Builder:
 
     def _close(self, event: Any) -> None:
         frame = self._stack.pop()
-        for merged in frame.merges:
-            for key, value in merged.items():
-                frame.value.setdefault(key, _copied(value))
         if frame.anchor:
             self._anchors[frame.anchor] = (frame.value, frame.size)
-        self._place(frame.value, frame.size, event)
+        if frame.lines is not None:
+            self._lines[id(frame.value)] = (frame.value, frame.lines)
+        self._place(frame.value, frame.size, frame.line, event)
 
-    def _place(self, value: Any, size: int, event: Any) -> None:
+    def _place(self, value: Any, size: int, line: int, event: Any) -> None:
         if not self._stack:
             self._root = value
             return
@@ -227,23 +249,41 @@ class _Builder:
             if value == "<<" and event.__class__ is yaml.ScalarEvent and event.implicit[0]:
                 frame.key = _MERGE
                 return
-            key = frame.key = value if value.__class__ is str else key_text(value)
+            key = frame.key = value if value.__class__ is str else _NULL if value is None else key_text(value)
             if key in frame.value:
-                frame.repeated = event.start_mark.line + 1
+                frame.repeated = True
         elif frame.key is _MERGE:
             frame.key = _NO_KEY
-            for merged in value if isinstance(value, list) else [value]:
+            # The last first, since those before override it; what is merged overrides what is there already.
+            for merged in reversed(value) if isinstance(value, list) else [value]:
                 if not isinstance(merged, dict):
                     raise DecodeFault("yaml: map merge requires map or sequence of maps as the value")
-                frame.merges.append(merged)
+                self._merge(frame, merged, line)
         else:
+            if frame.key is _NULL:
+                self.fault = self.fault or _unkeyed(value)
+                frame.key = "null"
             if frame.repeated:
                 # Noticed when the value is put there, so what is wrong inside it comes first.
-                if self._duplicates is not None:
-                    self._duplicates.append(f'line {frame.repeated}: key "{frame.key}" already set in map')
-                frame.repeated = 0
+                self._repeat(line, frame.key)
+                frame.repeated = False
+            if frame.lines is not None:
+                frame.lines[frame.key] = line
             frame.value[frame.key] = value
             frame.key = _NO_KEY
+
+    def _repeat(self, line: int, key: str) -> None:
+        if self._duplicates is not None:
+            self._duplicates.append(f'line {line + 1}: key "{key}" already set in map')
+
+    def _merge(self, frame: _Frame, merged: dict[str, Any], line: int) -> None:
+        lines = self._lines[id(merged)][1] if id(merged) in self._lines else {}
+        for key, value in merged.items():
+            if key in frame.value:
+                self._repeat(lines.get(key, line), key)
+            frame.value[key] = _copied(value)
+            if frame.lines is not None:
+                frame.lines[key] = lines.get(key, line)
 
 
 def key_text(value: Any) -> str:

@@ -473,10 +473,12 @@ def _unusable(path: str, source: str, fault: ExpressionFault) -> FieldError:
 
 
 def policy_expressions(value: Json, path: str, old: Json | None = None) -> Errors:
-    """Every expression of a policy compiles and gives what it is there for; those stored before did once."""
+    """Every expression of a policy compiles and gives what it is there for; those stored before did once, and do again
+    with the variables and parameters of then."""
     del path
     spec, before = struct(value, "spec") or {}, struct(old or {}, "spec") or {}
     same = (spec.get("paramKind") is None) == (before.get("paramKind") is None)
+    same = same and (spec.get("variables") or []) == (before.get("variables") or [])
     stored = {source for _, source, _ in _expressions(before)} if same else set()
     compiler = Compiler(has_params=spec.get("paramKind") is not None, mutates="mutations" in spec)
     for index, variable in numbered(spec, "variables"):

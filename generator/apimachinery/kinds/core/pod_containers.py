@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.kinds import checks, gates
-from apimachinery.kinds.core import pod_probes, pod_resources, pods
+from apimachinery.kinds.core import pod_probes, pod_resources, pod_volumes, pods
 from apimachinery.kinds.core.pod_security import containers
 from apimachinery.kinds.fields import (
     Json,
@@ -57,7 +57,7 @@ _LINUX_SIGNALS = tuple(
 
 def beside_each_other(spec: Json, path: str) -> Errors:
     """Names, mounts, restarts and claims of all containers of a spec."""
-    volumes: Json = {str(volume.get("name")): volume for volume in items(spec, "volumes")}
+    volumes = pod_volumes.sound(spec)
     claims = {claim["name"] for claim in items(spec, "resourceClaims") if claim.get("name")}
     for kind, index, container in containers(spec):
         place = f"{path}.{kind}[{index}]"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 from apimachinery.kinds import checks
@@ -11,6 +11,7 @@ from apimachinery.kinds.core import claims, pods
 from apimachinery.kinds.core.volume_sources import key_to_path, source
 from apimachinery.kinds.fields import (
     Json,
+    items,
     lookup,
     numbered,
     struct,
@@ -101,17 +102,31 @@ _CONFLICT = "conflicting duplicate paths"
 
 def volumes(value: Any, path: str) -> Errors:
     """Volumes have names, no two the same, and one source each."""
-    seen = set()
+    seen: set[Any] = set()
     for index, volume in enumerate(value if isinstance(value, list) else ()):
         if not isinstance(volume, dict):
             continue
-        place, name = f"{path}[{index}]", volume.get("name")
-        faults = [*_sources(volume, place), *checks.name(name, f"{place}.name")]
-        if name in seen:
-            faults.append(duplicate(f"{place}.name", name))
+        faults = _faults(volume, f"{path}[{index}]", seen)
         if not faults:
-            seen.add(name)
+            seen.add(volume.get("name"))
         yield from faults
+
+
+def _faults(volume: Json, place: str, seen: Container[Any]) -> list[FieldError]:
+    name = volume.get("name")
+    faults = [*_sources(volume, place), *checks.name(name, f"{place}.name")]
+    if name in seen:
+        faults.append(duplicate(f"{place}.name", name))
+    return faults
+
+
+def sound(spec: Json) -> Json:
+    """The volumes of a pod by name that have no fault: only those can be mounted."""
+    found: Json = {}
+    for volume in items(spec, "volumes"):
+        if not _faults(volume, "", found):
+            found[volume["name"]] = volume
+    return found
 
 
 def _sources(volume: Json, path: str) -> Errors:

@@ -11,6 +11,7 @@ from apimachinery.kinds.cell import (
     few,
     get,
     labels_text,
+    name_of_class,
     of,
     selector_text,
 )
@@ -112,7 +113,11 @@ NETWORK: dict[str, dict[str, Cell]] = {
         "Address": _addresses,
         "Ports": lambda obj: "80, 443" if get(obj, "spec.tls") else "80",
     },
-    "IngressClass": {"Controller": at("spec.controller"), "Parameters": _parameters},
+    "IngressClass": {
+        "Name": name_of_class("ingressclass.kubernetes.io/is-default-class"),
+        "Controller": at("spec.controller"),
+        "Parameters": _parameters,
+    },
     "NetworkPolicy": {"Pod-Selector": of("spec.podSelector", selector_text)},
     "Service": {
         "Type": at("spec.type"),

@@ -11,6 +11,7 @@ from apimachinery.kinds.cell import (
     few,
     flag_at,
     get,
+    name_of_class,
     of,
 )
 from apimachinery.meta.json import Json
@@ -125,6 +126,9 @@ STORAGE: dict[str, dict[str, Cell]] = {
         "Pool": at("spec.pool.name"),
     },
     "StorageClass": {
+        "Name": name_of_class(
+            "storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"
+        ),
         "Provisioner": at("provisioner"),
         "ReclaimPolicy": at("reclaimPolicy", "Delete"),
         "VolumeBindingMode": at("volumeBindingMode", "Immediate"),

@@ -64,7 +64,7 @@ class Columns:
 
     ``nothing`` gives the cells of a bookmark's row. ``by_default``: a built-in kind has no printer of its own, so that
     a table without rows says ``null`` for them. ``searching`` columns may go through all of an object.
-    ``doubles``: a cell may be a double.
+    ``doubles``: a cell may be a double. ``order``: what the rows are sorted by, where it is not the name.
     """
 
     definitions: tuple[dict[str, Any], ...]
@@ -73,6 +73,7 @@ class Columns:
     by_default: bool = False
     searching: int = 0
     doubles: bool = False
+    order: Callable[[dict[str, Any]], Any] | None = None
 
     def cells(self, obj: dict[str, Any]) -> list[Any]:
         """One row."""
@@ -96,7 +97,8 @@ def _computed_columns(served: Served) -> Columns:
     def nothing() -> list[Any]:
         return [make({"metadata": {}, "spec": {}, "status": {}}, SearchBudget(ROW_VALUES)) for make in makers]
 
-    return Columns(definitions, tuple(makers), nothing, columns[-1].name == "Created At")
+    by_default = columns[-1].name == "Created At"
+    return Columns(definitions, tuple(makers), nothing, by_default, order=served.hooks.order)
 
 
 def _found_columns(served: Served) -> Columns:
@@ -160,13 +162,13 @@ def _plain(make: Callable[[dict[str, Any]], Any]) -> Cell:
 
 
 def _computed(served: Served, column: PrinterColumn) -> Cell:
+    own = CELLS.get((served.kind, column.name))
+    if own is not None and (column.name == "Name" or not column.json_path):
+        return _plain(own)
     if column.name == "Name":
         return _plain(_name)
     if column.json_path:
         return _found(column, parse_path(column.json_path))
-    own = CELLS.get((served.kind, column.name))
-    if own is not None:
-        return _plain(own)
     return _plain({"Age": age, "Created At": _created}.get(column.name, lambda obj: ""))
 
 

@@ -182,6 +182,8 @@ class TableView:
 
     def join(self, records: Sequence[Record]) -> bytes:
         """The rows."""
+        if (order := self._columns.order) is not None:
+            records = sorted(records, key=lambda record: order(decode(record.value)))
         return b",".join([self._encode(self._row(record)) for record in records])
 
     def list(self, meta: ListMeta, items: bytes) -> tuple[bytes, ...]:

@@ -224,7 +224,7 @@ class VirtualResources:
                 status = rules_review(self._access, spec, user)
                 obj["spec"] = {}
             case "SelfSubjectReview":
-                metadata_of(obj)["creationTimestamp"] = now()
+                obj["metadata"] = {"creationTimestamp": now()}
                 status = {"userInfo": user.info()}
             case "TokenReview":
                 status = yield Wait(partial(token_review, self._access, spec))
