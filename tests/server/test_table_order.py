@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from kubewright.testing import ApiServer
 from tests.differential.connection import Server
+
+from kubewright.testing import ApiServer
 
 PATH = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
 ACCEPT = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}

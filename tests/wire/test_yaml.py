@@ -245,8 +245,17 @@ def test_merges_apply_in_order_and_warn_of_what_they_repeat(text: str) -> None:
     assert (decode(text.encode(), repeated)["d"], repeated) == MERGES[text]
 
 
+MAP = 'map[interface {}]interface {}{"a":[]interface {}{1}}'
+
+
 @pytest.mark.parametrize(
-    ("value", "shown"), [("r", '"r"'), ("1", "1"), ("~", "<nil>"), ("{a: [1]}", '{"a":[1]}')]
+    ("value", "shown"),
+    [
+        ("r", '"r"'),
+        ("1", "1"),
+        ("~", "<nil>"),
+        ("{a: [1]}", MAP),
+    ],
 )
 def test_a_null_is_no_key(value: str, shown: str) -> None:
     with pytest.raises(DecodeFault) as fault:

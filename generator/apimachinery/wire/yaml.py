@@ -170,8 +170,22 @@ _NULL = object()
 
 def _unkeyed(value: Any) -> str:
     """Why a null is no key."""
-    shown = go_quote(value) if isinstance(value, str) else "<nil>" if value is None else go_json(value)
+    shown = "<nil>" if value is None else _go_syntax(value)
     return f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {shown}"
+
+
+def _go_syntax(value: Any) -> str:
+    """A value as Go's ``%#v`` prints what go-yaml read."""
+    if value is None:
+        return "interface {}(nil)"
+    if isinstance(value, str):
+        return go_quote(value)
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(map(_go_syntax, value))}}}"
+    if isinstance(value, dict):
+        shown = (f"{go_quote(key)}:{_go_syntax(value[key])}" for key in sorted(value))
+        return f"map[interface {{}}]interface {{}}{{{', '.join(shown)}}}"
+    return go_json(value)
 
 
 class _Builder:
