@@ -78,6 +78,7 @@ def ran(shell: ContainerShell, *argv: str, stdin: bytes = b"") -> tuple[bytes, b
         ("printf '%s-%d%%\\n' a 5", "a-5%\n", 0),
         ("ls / | cat > /f; ls /srv", "", 1),
         ("seq x", "", 1),
+        ("date foo 2>&1", "date: invalid date 'foo'\n", 1),
     ],
 )
 def test_lines(line: str, out: str, code: int) -> None:

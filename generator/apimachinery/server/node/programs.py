@@ -106,6 +106,12 @@ def _seq(command: Command, files: Files, words: Sequence[str]) -> Ran:
     )
 
 
+def _date(command: Command, files: Files, words: Sequence[str]) -> Ran:
+    if words:
+        return Ran(stderr=f"date: invalid date '{words[0]}'\n".encode(), exit_code=1)
+    return Ran(time.strftime("%a %b %e %H:%M:%S UTC %Y\n", time.gmtime()).encode())
+
+
 def _env(command: Command, files: Files, words: Sequence[str]) -> Ran:
     environment = environment_of(command)
     if words:
@@ -242,7 +248,7 @@ def _ends(code: int) -> Callable[[Command, Files, Sequence[str]], Ran]:
 
 PROGRAMS: dict[str, Callable[[Command, Files, Sequence[str]], Ran]] = {
     "cat": _cat,
-    "date": _says(lambda command: time.strftime("%a %b %e %H:%M:%S UTC %Y", time.gmtime())),
+    "date": _date,
     "echo": _echo,
     "env": _env,
     "gzip": lambda command, files, words: Ran(gzip.compress(command.stdin)),
