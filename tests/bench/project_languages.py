@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+from tests.compiler.languages.drawn import definitions, schemas
 from tests.compiler.languages.node_tools import MODULES, NODE, compile_strictly
 from tests.compiler.languages.node_tools import project as compiled
 from tests.compiler.languages.test_go import GO, MAIN, VENDOR, run
 
 from apimachinery.meta.quantity import canonical
+from kubewright.emit.go.types import QUANTITY
 
 Json = Any
 Run = Callable[..., tuple[subprocess.CompletedProcess[str], float]]
@@ -77,7 +79,7 @@ def measure(
         values["typescript"] = _typescript(folder / "compiled", homes["typescript"], samples, notes)
     if GO and (VENDOR / "vendor").is_dir() and "go" in homes:
         try:
-            values["go"] = _go(homes["go"], samples, notes)
+            values["go"] = _go(homes["go"], folder / "new", samples, notes)
         finally:
             shutil.rmtree(homes["go"].parent, ignore_errors=True)
     if "jsonschema" in homes:
@@ -111,7 +113,7 @@ def _typescript(folder: Path, home: Path, samples: list[tuple[str, Json]], notes
     return f"{len(samples) - len(wrong)}/{len(samples)}"
 
 
-def _go(home: Path, samples: list[tuple[str, Json]], notes: list[str]) -> str:
+def _go(home: Path, crds: Path, samples: list[tuple[str, Json]], notes: list[str]) -> str:
     module = f"{_module()}/{home.parent.name}/apis"
     packages = sorted(path.parent.relative_to(home).as_posix() for path in home.rglob("register.go"))
     imports = "".join(f'\tp{i} "{module}/{each}"\n' for i, each in enumerate(packages))
@@ -122,10 +124,12 @@ def _go(home: Path, samples: list[tuple[str, Json]], notes: list[str]) -> str:
     run(VENDOR, GO, "vet", f"./{home.parent.name}/...")
     text = "".join(json.dumps(value) + "\n" for _, value in samples)
     back = run(VENDOR, GO, "run", f"./{home.parent.name}", text=text).splitlines()
+    judged = {place[:2]: place[2] for crd in definitions(crds) for place in schemas(crd)}
     alike, rewritten = 0, 0
     for (name, value), line in zip(samples, back, strict=True):
         given, got = bare(value), bare(json.loads(line))
-        same = _go_form(given) == _go_form(got)
+        schema = judged[value["apiVersion"], value["kind"]]
+        same = _go_form(given, schema) == _go_form(got, schema)
         alike += same
         rewritten += same and given != got
         if not same:
@@ -137,21 +141,18 @@ def _go(home: Path, samples: list[tuple[str, Json]], notes: list[str]) -> str:
     return f"{alike}/{len(samples)}"
 
 
-def _go_form(value: Json, key: str = "") -> Json:
-    """``value`` as Go's own types of Kubernetes write it: canonical quantities of resources, no empty namespace."""
-    if isinstance(value, dict) and key in ("limits", "requests"):
-        return {name: _quantity(item) for name, item in value.items()}
+def _go_form(value: Json, schema: Json) -> Json:
+    """``value`` as Go's own types of Kubernetes write it: canonical quantities, no empty namespace."""
     if isinstance(value, dict):
+        fields, extra = schema.get("properties", {}), schema.get("additionalProperties")
         kept = {name: item for name, item in value.items() if (name, item) != ("namespace", "")}
-        return {name: _go_form(item, name) for name, item in kept.items()}
-    return [_go_form(item) for item in value] if isinstance(value, list) else value
-
-
-def _quantity(value: Json) -> Json:
-    try:
-        return canonical(value)
-    except (ValueError, AttributeError, TypeError):
-        return value
+        return {
+            name: _go_form(item, fields.get(name, extra if isinstance(extra, dict) else {}))
+            for name, item in kept.items()
+        }
+    if isinstance(value, list):
+        return [_go_form(item, schema.get("items", {})) for item in value]
+    return canonical(value) if schema.get("pattern") == QUANTITY and value is not None else value
 
 
 def _schemas(home: Path, samples: list[tuple[str, Json]], notes: list[str]) -> str:

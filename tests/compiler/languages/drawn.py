@@ -29,14 +29,19 @@ def schemas(crd: Any) -> Iterator[tuple[str, str, Any]]:
         yield f"{spec['group']}/{version['name']}", spec["names"]["kind"], schema
 
 
-def public_crds() -> list[Any]:
-    """Those at hand; none where there are none."""
+def definitions(folder: Path) -> list[Any]:
+    """The CRDs in the files of a folder."""
     return [
         each
-        for path in sorted(PUBLIC.rglob("*.yaml"))
+        for path in sorted(folder.rglob("*.yaml"))
         for each in yaml.load_all(path.read_text(), yaml.CSafeLoader)
         if isinstance(each, dict) and each.get("kind") == "CustomResourceDefinition"
     ]
+
+
+def public_crds() -> list[Any]:
+    """Those at hand; none where there are none."""
+    return definitions(PUBLIC)
 
 
 class Drawing:
