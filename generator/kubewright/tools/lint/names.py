@@ -298,6 +298,8 @@ def reference_name(place: Place, kind: LintedKind) -> Iterator[str]:
     if re.search(r"(Reference|^reference)s?(?![a-z])", place.name):
         short = place.name.replace("Reference", "Ref").replace("reference", "ref")
         yield f'"{place.name}" should be called "{short}"'
+    elif place.name == "fieldRef":
+        return  # of a field, by its path
     elif place.name.endswith("Ref") and _is_scalar(place, Primitive.STRING):
         yield f'"{place.name}" is a string: a name alone is called "{place.name[:-3]}Name"'
 

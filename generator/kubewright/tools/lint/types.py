@@ -37,6 +37,8 @@ _KEY_USAGES: Final = frozenset(
 )  # fmt: skip
 """The values of certificates/v1 KeyUsage."""
 _ENUM_WORD: Final = re.compile(r"[A-Z][A-Za-z0-9]*|")
+_NAME_OF_OTHERS: Final = re.compile(r"[ ./:]")
+"""In a value that is a name which somebody else gave: types of CloudEvents, titles, paths, media types."""
 
 
 @place_rule(
@@ -109,7 +111,9 @@ def enum_form(place: Place, kind: LintedKind) -> Iterator[str]:
     ):
         return  # Kubernetes' own words; L232 tells of the others
     for value in values:
-        if isinstance(value, str) and not _ENUM_WORD.fullmatch(value):
+        if not isinstance(value, str) or _NAME_OF_OTHERS.search(value):
+            continue
+        if not _ENUM_WORD.fullmatch(value):
             yield f'enum value "{value}" of "{place.shown}" is not CamelCase'
 
 
