@@ -10,9 +10,11 @@ Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md, logical o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Iterable
 from functools import cache, reduce
-from typing import Any, Final, TypeAlias
+from itertools import permutations
+from typing import Any, Final, Protocol, TypeAlias
 
 from apimachinery.cel.libraries.catalog import ALL_MACROS
 from apimachinery.cel.syntax.ast import (
@@ -67,46 +69,85 @@ TRUE: Final = _constant(True)
 FALSE: Final = _constant(False)
 
 
+_COUNTED: Final = re.compile(
+    r"\[((?:has\([\w.]+\)(?:,\s*(?=has)|))+)\]\.filter\((\w+),\s*\2\s*==\s*true\)\.size\(\)"
+)
+"""How kubebuilder's AtMostOneOf and ExactlyOneOf count the fields that are there."""
+
+
+def _sum(found: re.Match[str]) -> str:
+    """The count as a sum, which is computed where it is known which fields are there."""
+    return "(" + " + ".join(f"({each} ? 1 : 0)" for each in re.findall(r"has\([\w.]+\)", found[1])) + ")"
+
+
 @cache
 def meaning(rule: str) -> Term:
     """A term that two rules share only where they say the same; the text itself where it cannot be parsed."""
     _Budget.left = _MAX_STEPS
     try:
-        return _read(parse(rule, _MACROS), {})
+        return _read(parse(_COUNTED.sub(_sum, rule), _MACROS), {})
     except (CompileError, RecursionError, _TooLarge):
         return ("text", rule)
 
 
 def is_implied(term: Term, others: Iterable[Term]) -> bool:
     """Whether what passes all ``others`` passes ``term``: because it is one of them, a part of one, or weaker by an
-    alternative."""
-    known = {part for other in others for part in _parts("and", other)}
-    return all(
-        part in known or any(_parts("or", each) <= _parts("or", part) for each in known)
-        for part in _parts("and", term)
-    )
+    alternative, also inside."""
+    known = [*others]
+    try:
+        return all(any(_implies(other, part) for other in known) for part in _parts("and", term))
+    except RecursionError:
+        return False
 
 
-def assuming(term: Term, there: Callable[[tuple[str, ...]], bool | None]) -> Term:
-    """``term`` where ``there`` says of the path of a field whether it is there (``None``: it may be)."""
+def _implies(given: Term, term: Term) -> bool:
+    """Whether ``term`` is true wherever ``given`` is."""
+    if given == term:
+        return True
+    if given[0] == "or":
+        return all(_implies(each, term) for each in given[1])
+    if term[0] == "and":
+        return all(_implies(given, each) for each in term[1])
+    if given[0] == "and" and any(_implies(each, term) for each in given[1]):
+        return True
+    return term[0] == "or" and any(_implies(given, each) for each in term[1])
+
+
+class OldState(Protocol):
+    """What is known of objects of a state."""
+
+    def is_there(self, path: tuple[str, ...]) -> bool | None:
+        """Whether they have the field at ``path``; ``None`` where some may."""
+
+    def never_is(self, path: tuple[str, ...], term: Term) -> bool:
+        """Whether the field at ``path`` is always there, and never a constant."""
+
+
+def assuming(term: Term, state: OldState) -> Term:
+    """``term`` of objects of a state."""
     _Budget.left = _MAX_STEPS
     try:
-        return _assuming(term, there)
+        return _assuming(term, state)
     except (_TooLarge, RecursionError):
         return term
 
 
-def _assuming(term: Term, there: Callable[[tuple[str, ...]], bool | None]) -> Term:
+def _assuming(term: Term, there: OldState) -> Term:
     if term[0] == "has" and (path := _path(term)) is not None:
-        known = there(path)
+        known = there.is_there(path)
         return term if known is None else TRUE if known else FALSE
+    if term[0] == "call" and term[1] in ("_==_", "_!=_"):
+        for one, other in permutations(term[2]):
+            path = _path(one)
+            if path and there.never_is(path, other):
+                return FALSE if term[1] == "_==_" else TRUE
     parts = tuple(_assuming(p, there) if _is_term(p) else _each(p, there) for p in term[1:])
     if term[0] in ("constant", "text"):
         return term
     return _made(term[0], parts)
 
 
-def _each(part: Any, there: Callable[[tuple[str, ...]], bool | None]) -> Any:
+def _each(part: Any, there: OldState) -> Any:
     if isinstance(part, frozenset):
         return frozenset(_assuming(each, there) for each in part)
     if isinstance(part, tuple):

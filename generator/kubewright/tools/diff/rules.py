@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from kubewright.ir.types import Absent, EmbeddedObject, Rule, Struct, Value
@@ -23,7 +24,7 @@ def rules(old: Value, new: Value, follow: Callable[[Value], Value]) -> Iterator[
     gone = {term: rule for term, rule in before.items() if term not in after}
     for term, rule in after.items():
         if term not in before:
-            yield from _added(rule, term, before, gone, lambda path: _is_there(path, old, follow))
+            yield from _added(rule, term, before, gone, _OldObjects(old, follow))
         elif replace(rule, rule=before[term].rule) != before[term]:
             is_other = rule.optional_old_self != before[term].optional_old_self
             said = "rule is asked at other times" if is_other else "rule answers otherwise"
@@ -41,7 +42,7 @@ def _added(
     term: Term,
     before: dict[Term, Rule],
     gone: dict[Term, Rule],
-    is_there: Callable[[tuple[str, ...]], bool | None],
+    objects: _OldObjects,
 ) -> Iterator[Change]:
     """``gone`` loses the rule that this one replaces."""
     frozen = _frozen(rule.rule)
@@ -54,27 +55,47 @@ def _added(
     same_times = [t for t, other in before.items() if other.optional_old_self == rule.optional_old_self]
     if is_implied(term, same_times):
         yield "D267", "", f"{told} (it refuses nothing that passed)"
-    elif assuming(term, is_there) == TRUE:
-        yield "D267", "", f"{told} (it speaks of what only new fields can hold)"
+    elif assuming(term, objects) == TRUE:
+        yield "D267", "", f"{told} (it speaks of what only new fields and values can hold)"
     else:
         yield ("D224" if replaced else "D223"), "", told
 
 
-def _is_there(path: tuple[str, ...], value: Value, follow: Callable[[Value], Value]) -> bool | None:
-    """Whether objects of the old state have the field at ``path``; ``None`` where some may."""
-    always = True
-    for name in path:
-        kind = follow(value).type
-        body = kind.body if isinstance(kind, EmbeddedObject) else kind
-        if not isinstance(body, Struct) or body.preserve_unknown or body.extra is not None:
-            return None
-        found = next((f for f in body.fields if f.wire_name == name), None)
-        if found is None:
+@dataclass(frozen=True, slots=True)
+class _OldObjects:
+    """The objects of ``value``'s schema; ``follow`` resolves references of its state."""
+
+    value: Value
+    follow: Callable[[Value], Value]
+
+    def is_there(self, path: tuple[str, ...]) -> bool | None:
+        """Whether objects of the old state have the field at ``path``; ``None`` where some may."""
+        found, always = self._field(path)
+        return False if found is None and always else True if found is not None and always else None
+
+    def never_is(self, path: tuple[str, ...], term: Term) -> bool:
+        """Whether all of them have the field, and its enum lacks a constant."""
+        found, always = self._field(path)
+        if found is None or not always or term[0] != "constant":
             return False
-        always = always and found.required and not found.value.nullable
-        always = always or (not isinstance(found.value.default, Absent) and len(path) == 1)
-        value = found.value
-    return True if always else None
+        words = self.follow(found).constraints.enum or found.constraints.enum
+        return bool(words) and term not in {meaning(json.dumps(word)) for word in words}
+
+    def _field(self, path: tuple[str, ...]) -> tuple[Value | None, bool]:
+        """The field, and whether all have it, or, if there is none, whether nobody does."""
+        always, value = True, self.value
+        for name in path:
+            kind = self.follow(value).type
+            body = kind.body if isinstance(kind, EmbeddedObject) else kind
+            if not isinstance(body, Struct) or body.preserve_unknown or body.extra is not None:
+                return None, False
+            found = next((f for f in body.fields if f.wire_name == name), None)
+            if found is None:
+                return None, True
+            always = always and found.required and not found.value.nullable
+            always = always or (not isinstance(found.value.default, Absent) and len(path) == 1)
+            value = found.value
+        return value, always
 
 
 def _frozen(rule: str) -> str | None:
