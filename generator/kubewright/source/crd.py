@@ -320,6 +320,9 @@ def why_incomplete(value: Json) -> str:
         return "a kustomize patch: it names neither group nor kind"
     if not spec.get("group") and not _mapping(spec.get("names")).get("kind"):
         return "what controller-gen writes for a package without kinds: its group and kind are empty"
+    annotations = _mapping(_mapping(value.get("metadata")).get("annotations"))
+    if spec.get("group") == "" and "controller-gen.kubebuilder.io/version" in annotations:
+        return "what controller-gen writes for types of a package without `+groupName`: its group is empty"
     return ""
 
 
