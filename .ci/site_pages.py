@@ -109,7 +109,18 @@ def on_config(config: Any) -> Any:
         if name not in named:
             title = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
             guides.append({title: name})
+    reference = next(entry["Reference"] for entry in config.nav if "Reference" in entry)
+    reference[0] = {"Commands": ["reference/cli.md", *(f"reference/commands/{name}.md" for name in commands())]}
+    version = _version()
+    config.site_name = f"{config.site_name} {version}"
+    config.copyright = f"Kubewright {version}, Apache-2.0"
     return config
+
+
+def _version() -> str:
+    from apimachinery.meta.version import VERSION
+
+    return VERSION
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -118,6 +129,7 @@ def on_files(files: Files, config: Any) -> Files:
         "reference/cli.md": command_line(),
         **{f"reference/commands/{name}.md": command_page(name) for name in commands()},
         "reference/lint.md": rules_of_lint(),
+        "changes.md": changes(),
         "reference/configuration.md": configuration(),
         "reference/python.md": python_pages(),
         **{f"reference/python-{slug(title)}.md": python_api(title) for title in PAGES},
@@ -139,6 +151,11 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     return "".join(
         part if at % 2 else re.sub(r"\bdocs/([\w/-]+\.md)", link, part) for at, part in enumerate(parts)
     )
+
+
+def changes() -> str:
+    """The changelog, a section a version: the page that says what each version has."""
+    return Path(__file__).parents[1].joinpath("CHANGELOG.md").read_text(encoding="utf-8")
 
 
 def commands() -> list[str]:
@@ -218,14 +235,24 @@ def lint_examples() -> dict[str, list[tuple[str, list[str]]]]:
     """Rule → fragments of CRDs that the tests keep, each with what the rule finds in it."""
     cases = yaml.safe_load(Path(__file__).parents[1].joinpath("tests/tools/lint_cases.yaml").read_text())
     found: dict[str, list[tuple[str, list[str]]]] = {}
+    shown = yaml.safe_load(Path(__file__).parents[1].joinpath("tests/tools/lint_examples.yaml").read_text())
+    for code, given in shown.items():
+        for name, example in given.items():
+            found.setdefault(code, []).append((_fragment(example), [""] * (name == "bad")))
     for case in cases:
-        fragment = {key: case[key] for key in ("patch", "spec", "status") if key in case}
-        if "patch" in fragment:
-            fragment |= fragment.pop("patch")
-        if isinstance(case.get("rule"), str) and fragment:
-            text = yaml.safe_dump(fragment, sort_keys=False, default_flow_style=None, width=90)
+        text = _fragment(case)
+        if isinstance(case.get("rule"), str) and text:
             found.setdefault(case["rule"], []).append((text, [str(each) for each in case.get("finds") or ()]))
     return found
+
+
+def _fragment(case: dict[str, Any]) -> str:
+    """The part of a CRD that a case changes, as YAML; empty where it changes none that can be shown."""
+    if "text" in case:
+        return str(case["text"])
+    fragment = {key: case[key] for key in ("patch", "spec", "status", "versions") if key in case}
+    fragment |= fragment.pop("patch", {})
+    return yaml.safe_dump(fragment, sort_keys=False, default_flow_style=None, width=90) if fragment else ""
 
 
 def _example_lines(examples: list[tuple[str, list[str]]]) -> list[str]:
@@ -234,7 +261,7 @@ def _example_lines(examples: list[tuple[str, list[str]]]) -> list[str]:
     good = next((each for each in examples if not each[1]), None)
     if bad is not None:
         lines += ["Bad:", "", "```yaml", bad[0].rstrip(), "```", ""]
-        lines += ["```text", *bad[1], "```", ""]
+        lines += ["```text", *bad[1], "```", ""] if any(bad[1]) else []
     if good is not None:
         lines += ["Good:", "", "```yaml", good[0].rstrip(), "```", ""]
     return lines

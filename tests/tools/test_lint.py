@@ -221,6 +221,23 @@ def test_rules_that_crds_cannot_break_find_their_fault_in_openapi(code: str, tmp
     assert findings(clean, tmp_path, profile="native", select=(code, "L215")) == []
 
 
+SHOWN = yaml.load((Path(__file__).parent / "lint_examples.yaml").read_text(), yaml.CSafeLoader)
+
+
+@pytest.mark.parametrize("code", SHOWN)
+def test_examples_of_the_documentation_are_bad_and_good(code: str, tmp_path: Path) -> None:
+    for name, example in SHOWN[code].items():
+        if "text" not in example:
+            found = findings(manifest(example), tmp_path, select=(code,))
+            assert bool(found) == (name == "bad"), (name, found)
+
+
+def test_the_documentation_has_a_bad_and_a_good_example_of_every_rule() -> None:
+    kept = {(case["rule"], bool(case["finds"])) for case in CASES if isinstance(case.get("rule"), str)}
+    kept |= {(code, name == "bad") for code, given in SHOWN.items() for name in given}
+    assert {(code, is_bad) for code in load_rules() for is_bad in (True, False)} - kept == set()
+
+
 def test_every_rule_has_a_case_and_explains_itself() -> None:
     rules = load_rules()
     covered = {case["rule"] for case in CASES}
