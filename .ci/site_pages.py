@@ -184,7 +184,8 @@ def command_page(name: str) -> str:
     from kubewright.cli import COMMANDS, parser_of
 
     command, parser = COMMANDS[name], parser_of(name)
-    lines = [f"# kubewright {name}", "", command.summary[:1].upper() + command.summary[1:] + ".", ""]
+    # An option is looked for on the page that explains it.
+    lines = ["---", "search: {boost: 4}", "---", "", f"# kubewright {name}", "", command.summary[:1].upper() + command.summary[1:] + ".", ""]
     if command.extra:
         lines += [f"Needs `pip install 'kubewright[{command.extra}]'`.", ""]
     examples = [each.strip() for each in (parser.epilog or "").splitlines()[1:] if each.strip()]
