@@ -28,10 +28,12 @@ function App() {
   const [theme, setTheme] = useState(settings().theme);
   const route = useRoute();
   const load = () => {
-    setFault(undefined);
     readAbout()
       .then(readKinds)
-      .then(setKinds, setFault);
+      .then((read) => {
+        setKinds(read);
+        setFault(undefined);
+      }, setFault);
   };
   useEffect(load, []);
   useEffect(() => {
@@ -270,6 +272,7 @@ function Verbs({ kind }: { kind: Kind }) {
 /** Logs in with the user's own token, typed or out of a kubeconfig. It stays in memory. */
 function Login({ onToken, fault }: { onToken: () => void; fault: unknown }) {
   const [wrong, setWrong] = useState("");
+  const [tries, setTries] = useState(0);
   const fromFile = async (file: File | undefined) => {
     if (!file) return;
     const read = await ask("read", { text: await file.text() });
@@ -288,22 +291,27 @@ function Login({ onToken, fault }: { onToken: () => void; fault: unknown }) {
       class="login"
       onSubmit={(event) => {
         event.preventDefault();
+        setTries(tries + 1);
         logIn(String(new FormData(event.currentTarget as HTMLFormElement).get("token") ?? "").trim());
         onToken();
       }}
     >
       <h1>Log in to {about.server}</h1>
-      <p>{fault instanceof Error ? fault.message : ""}</p>
+      {tries > 0 && (
+        <p class="problem" role="alert">
+          {fault instanceof Error ? fault.message : ""}
+        </p>
+      )}
       <label>
         Your token <input name="token" type="password" autocomplete="off" required />
       </label>
       <button class="primary">Log in</button>
       <label>
-        or a kubeconfig with a token{" "}
+        or your kubeconfig, if it has a token{" "}
         <input type="file" onChange={(event) => fromFile(event.currentTarget.files?.[0]).catch((caught) => setWrong(String(caught)))} />
       </label>
       <p role="alert">{wrong}</p>
-      <p class="doc">It is kept in the memory of this page alone, and sent to this server only.</p>
+      <p class="doc">The token stays in the memory of this page, and goes to this server only. kubewright serve writes one into the kubeconfig.</p>
     </form>
   );
 }

@@ -53,13 +53,25 @@ function ofAuditLog(text: string, kind: Kind, namespace: string, name: string): 
 }
 
 function AuditFile(props: { kind: Kind; namespace: string; name: string; onVersions: (versions: Version[]) => void }) {
+  const [said, setSaid] = useState("");
   const read = async (file: File | undefined) => {
-    if (file) props.onVersions(ofAuditLog(await file.text(), props.kind, props.namespace, props.name));
+    if (!file) return;
+    const text = await file.text();
+    const versions = ofAuditLog(text, props.kind, props.namespace, props.name);
+    const isLog = text.includes('"objectRef"');
+    setSaid(versions.length ? "" : isLog ? "Nothing in it is a write of this." : `${file.name} has no audit events: give a log of JSON lines.`);
+    props.onVersions(versions);
   };
   return (
-    <label>
-      Add an audit log <input type="file" onChange={(event) => void read(event.currentTarget.files?.[0])} />
-    </label>
+    <>
+      <label>
+        Add an audit log{" "}
+        <input type="file" onChange={(event) => read(event.currentTarget.files?.[0]).catch((fault) => setSaid(String(fault)))} />
+      </label>
+      <span role="alert" class="bad">
+        {cut(said)}
+      </span>
+    </>
   );
 }
 
@@ -97,7 +109,7 @@ function Explained({ line }: { line: Line }) {
 /** The time line of one object: two versions compared, one shown as it was, a deleted one brought back. */
 export function ObjectTime({ kind, namespace, name, isThere }: { kind: Kind; namespace: string; name: string; isThere: boolean }) {
   const path = pathOf(kind, namespace, name);
-  const { value: line, fault, again } = useLoaded((signal) => read(path, {}, signal), [path]);
+  const { value: line, fault, again } = useLoaded((signal) => read(path, {}, signal), [path, isThere]);
   const [audited, setAudited] = useState<Version[]>([]);
   const [older, setOlder] = useState<number | null>(null);
   const [newer, setNewer] = useState<number | null>(null);

@@ -215,6 +215,40 @@ def test_compare_two_times(page: Page, explorer: Explorer, cluster: ApiServer) -
     page.locator(".line.added", has_text='a: "2"').wait_for()
 
 
+def test_an_audit_log_is_a_past(page: Page, explorer: Explorer, cluster: ApiServer) -> None:
+    cluster.request("POST", CONFIG_MAPS, config_map("audited", a="3"))
+    event = {
+        "kind": "Event",
+        "stage": "ResponseComplete",
+        "verb": "update",
+        "requestURI": f"{CONFIG_MAPS}/audited",
+        "user": {"username": "jane"},
+        "userAgent": "kubectl/v1.36",
+        "objectRef": {"resource": "configmaps", "namespace": "default", "name": "audited"},
+        "responseStatus": {"code": 200},
+        "stageTimestamp": "2026-01-02T00:00:00Z",
+        "responseObject": {
+            **config_map("audited", a="2"),
+            "metadata": {"name": "audited", "resourceVersion": "2"},
+        },
+    }
+    other = {**event, "objectRef": {**event["objectRef"], "name": "other"}}  # type: ignore[dict-item]
+    text = "\n".join(json.dumps(each) for each in (event, other)) + "\n"
+    explorer.show(page, "/object/core/configmaps/default/audited?tab=time")
+    page.get_by_label("Add an audit log").set_input_files(
+        {"name": "audit.log", "mimeType": "text/plain", "buffer": text.encode()}
+    )
+    row = page.locator("tbody tr", has_text="jane as kubectl")
+    row.wait_for()
+    assert page.locator("tbody tr", has_text="other").count() == 0
+    row.get_by_role("radio", name="compare from version 2").check()
+    page.locator(".line.removed", has_text='a: "2"').wait_for()
+    page.get_by_label("Add an audit log").set_input_files(
+        {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"no event\n"}
+    )
+    page.get_by_role("alert").filter(has_text="no audit events").wait_for()
+
+
 def test_try_a_cel_rule(page: Page, explorer: Explorer) -> None:
     explorer.show(page, "/object/apps/deployments/default/web?tab=cel")
     page.get_by_label("Expression").fill("self.spec.replicas > 100 && self.none")
