@@ -44,13 +44,22 @@ def photograph(chromium: str, folder: Path) -> list[str]:
         page.get_by_role("button", name="Try it").click()
         page.locator(".remarks li").wait_for()
         page.screenshot(path=folder / "explorer-conflict.png")
+        page.emulate_media(color_scheme="dark")
+        page.goto(
+            f"{thread.server.address}/object/autoscaling/horizontalpodautoscalers/default/web?tab=versions"
+        )
+        page.locator(".row.differs").first.wait_for()
+        page.screenshot(path=folder / "explorer-versions.png")
         browser.close()
         thread.stop()
-    return ["explorer-owners.png", "explorer-conflict.png"]
+    return ["explorer-owners.png", "explorer-conflict.png", "explorer-versions.png"]
 
 
 def _fill(cluster: Any) -> None:
-    pod = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": "nginx:1.29"}]}}
+    pod = {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "web", "image": "nginx:1.29"}]},
+    }
     spec = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": pod}
     body = {
         "apiVersion": "apps/v1",
@@ -65,3 +74,16 @@ def _fill(cluster: Any) -> None:
     image = {"spec": {"template": {"spec": {"containers": [{"name": "web", "image": "nginx:1.30"}]}}}}
     path = f"{DEPLOYMENTS}/web?fieldManager=release-bot"
     cluster.request("PATCH", path, image, "application/strategic-merge-patch+json")
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    autoscaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web"},
+        "spec": {
+            "scaleTargetRef": target,
+            "maxReplicas": 8,
+            "metrics": [{"type": "Resource", "resource": cpu}],
+        },
+    }
+    cluster.request("POST", "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers", autoscaler)

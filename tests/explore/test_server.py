@@ -204,6 +204,8 @@ def test_a_checkout_without_the_page_says_what_to_run(
     nonce = body.decode().partition("nonce=")[2].partition(">")[0]
     assert status == 200 and f"'nonce-{nonce}'" in headers["content-security-policy"]
     assert "default-src 'none'; script-src 'self'" in headers["content-security-policy"]
+    assert "unsafe" not in headers["content-security-policy"]
+    assert "require-trusted-types-for 'script'" in headers["content-security-policy"]
     assert headers["cache-control"] == "no-store"
 
 

@@ -307,6 +307,11 @@ def test_log_in_with_a_token_of_ones_own(browser: Browser) -> None:
         explorer = Explorer(browser, anonymous, login=True)
         try:
             page = explorer.open("/kind/core/namespaces")
+            addresses: list[str] = []
+            page.on("request", lambda request: addresses.append(request.url))
+            page.get_by_label("Your token").fill("wrong")
+            page.get_by_role("button", name="Log in").click()
+            page.get_by_role("alert").filter(has_text="Unauthorized").wait_for()
             page.get_by_label("Your token").fill(token)
             page.get_by_role("button", name="Log in").click()
             page.get_by_role("link", name="kube-system", exact=True).wait_for()
@@ -314,6 +319,11 @@ def test_log_in_with_a_token_of_ones_own(browser: Browser) -> None:
                 "JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])"
             )
             assert token not in stored
+            assert addresses and not any(token in each for each in [*addresses, page.url])
+            page.get_by_role("button", name="Requests").click()
+            page.locator(".requests button").first.click()
+            assert "$TOKEN" in page.locator(".requests dl").inner_text()
+            assert token not in page.content(), "nor in what is shown to be copied"
             page.close()
         finally:
             explorer.close()
