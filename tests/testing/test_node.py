@@ -463,17 +463,27 @@ def test_a_rollout_completes_beside_the_stock_controller_manager(tmp_path: Path)
 
 
 def test_a_command_has_the_values_of_other_objects() -> None:
-    line = 'test "$COLOR $X_key $HOST" = "red hush 127.0.0.1" && exit 7'
+    said = "$COLOR $X_key $HOST $MEMORY $CPU $WEB_1_SERVICE_PORT_HTTP $WEB_1_PORT_80_TCP"
+    line = f'test "{said}" = "red hush 127.0.0.1 2 64 80 tcp://10.0.0.9:80" && exit 7'
     environment = [
         {"name": "COLOR", "valueFrom": {"configMapKeyRef": {"name": "values", "key": "color"}}},
         {"name": "HOST", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}},
+        {
+            "name": "MEMORY",
+            "valueFrom": {"resourceFieldRef": {"resource": "requests.memory", "divisor": "1Mi"}},
+        },
+        {"name": "CPU", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}},
     ]
     container = {"name": "c", "image": "i", "command": ["sh", "-c", line], "env": environment}
+    container["resources"] = {"requests": {"memory": "1500Ki"}}
     container["envFrom"] = [{"prefix": "X_", "secretRef": {"name": "values"}}]
     with ApiServer(node=True) as other:
         for plural, data in (("configmaps", {"color": "red"}), ("secrets", {"key": "aHVzaA=="})):
             body = {"metadata": {"name": "values"}, "data": data}
             other.request("POST", f"/api/v1/namespaces/default/{plural}", body)
+        ports = [{"name": "http", "port": 80}]
+        service = {"metadata": {"name": "web-1"}, "spec": {"clusterIP": "10.0.0.9", "ports": ports}}
+        other.request("POST", "/api/v1/namespaces/default/services", service)
         body = {"metadata": {"name": "p"}, "spec": {"containers": [container], "restartPolicy": "Never"}}
         other.request("POST", PODS, body)
         until(lambda: phase(other, "p") == "Failed", 60)

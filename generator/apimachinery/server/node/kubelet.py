@@ -6,10 +6,9 @@ It writes as a kubelet does: the status subresource, and a deletion without grac
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -21,6 +20,7 @@ from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.controllers.controller import Controller, Source
 from apimachinery.server.node.behaviour import FOREVER, NodeBehaviour, Plan
 from apimachinery.server.node.containers import PodLife
+from apimachinery.server.node.variables import Variables
 from apimachinery.server.request.options import DeletionOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
@@ -47,6 +47,7 @@ class SimulatedNode(Controller):
         self._deleter = deleter
         self._behaviour = behaviour
         self._shapes = {shape.name: shape for shape in behaviour.shapes}
+        self._variables = Variables(cache)
         self._pods: dict[str, PodLife] = {}
         behaviour.faults.listen(self._look_at_all)
 
@@ -94,7 +95,8 @@ class SimulatedNode(Controller):
         plan, moment = self._plan(pod, known), monotonic()
         address = _address(known.uid)
         pod["status"] = {**(pod.get("status") or {}), **known.addresses(address)}
-        variables = partial(self._variables, pod["metadata"]["namespace"])
+        capacity = self._shapes[pod["spec"]["nodeName"]].capacity
+        variables = partial(self._variables.of, pod, capacity)
         wait = known.move(pod, plan, moment, partial(self._behaviour.begin, pod, variables))
         picture = known.picture(pod, plan, moment)
         if picture != known.written:
@@ -102,29 +104,6 @@ class SimulatedNode(Controller):
             await self._writer.update(target, lambda obj: known.write(obj, plan, moment, address))
             known.written = picture
         return None if wait == FOREVER else max(moment + wait - monotonic(), 0.0)
-
-    def _variables(self, namespace: str, container: Json) -> Mapping[str, str]:
-        """Those of a container whose values ConfigMaps and Secrets have."""
-        found: dict[str, str] = {}
-        for each in container.get("envFrom") or ():
-            for plural, key in (("configmaps", "configMapRef"), ("secrets", "secretRef")):
-                data = self._data(plural, namespace, (each.get(key) or {}).get("name", ""))
-                found |= {f"{each.get('prefix') or ''}{name}": value for name, value in data.items()}
-        for each in container.get("env") or ():
-            for plural, key in (("configmaps", "configMapKeyRef"), ("secrets", "secretKeyRef")):
-                ref = (each.get("valueFrom") or {}).get(key) or {}
-                value = self._data(plural, namespace, ref.get("name", "")).get(ref.get("key", ""))
-                if value is not None:
-                    found[each["name"]] = value
-        return found
-
-    def _data(self, plural: str, namespace: str, name: str) -> Mapping[str, str]:
-        """The texts of a ConfigMap or Secret; empty where there is none."""
-        record = self.cache.resource(f"/core/{plural}/").get(f"/core/{plural}/{namespace}/{name}")
-        data = decode(record.value).get("data") or {} if name and record is not None else {}
-        if plural == "configmaps":
-            return data
-        return {key: base64.b64decode(value).decode("utf-8", "replace") for key, value in data.items()}
 
     def _plan(self, pod: Json, known: PodLife) -> Plan:
         """What is to become of a pod; what runs has its images."""
