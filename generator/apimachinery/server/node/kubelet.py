@@ -20,7 +20,7 @@ from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.controllers.controller import Controller, Source
 from apimachinery.server.node.behaviour import FOREVER, NodeBehaviour, Plan
 from apimachinery.server.node.containers import PodLife
-from apimachinery.server.node.variables import Variables
+from apimachinery.server.node.variables import ContainerVariables
 from apimachinery.server.request.options import DeletionOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
@@ -47,7 +47,7 @@ class SimulatedNode(Controller):
         self._deleter = deleter
         self._behaviour = behaviour
         self._shapes = {shape.name: shape for shape in behaviour.shapes}
-        self._variables = Variables(cache)
+        self._variables = ContainerVariables(cache)
         self._pods: dict[str, PodLife] = {}
         behaviour.faults.listen(self._look_at_all)
 

@@ -22,7 +22,7 @@ MASTER: Final = ("default", "kubernetes")
 """The Service that the containers of all namespaces are told of."""
 
 
-class Variables:
+class ContainerVariables:
     """Finds them among the objects of a server."""
 
     def __init__(self, cache: WatchCache) -> None:
