@@ -71,6 +71,7 @@ PAGES = {
         "apimachinery.typed.scheme",
         "apimachinery.typed.dataclass_form",
         "apimachinery.typed.object",
+        "apimachinery.typed.markers",
         "apimachinery.meta.resources",
         "apimachinery.meta.errors",
         "apimachinery.conversion.versions",
