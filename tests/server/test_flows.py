@@ -221,8 +221,9 @@ def test_who_comes_now_begins_with_whom_was_served_least():
         ahead.waiting.popleft()
         level.begin(ahead, 1, "hostile")
         level.wait(quiet, 1, "quiet")
-        assert quiet.due == min(hostile.due, ahead.due)
+        assert quiet.due == min(queue.due - sum(queue.expected) for queue in (hostile, ahead))
         # Of equals the one that has waited longest is next, so that nobody is passed for ever.
+        level.end(hostile, 1, "hostile", 0.0)
         assert level.next_queue(lambda waiter: True) is hostile
 
     asyncio.run(story())
@@ -287,6 +288,29 @@ def test_threads_that_are_held_by_light_work_are_not_all_there_are():
         ending.set()
 
 
+def test_who_comes_now_goes_before_a_flood_that_is_refused_at_once():
+    """Lists of ten seats were expected to last; two hundred of them, each refused, went before another's get."""
+
+    async def story() -> None:
+        level = Level("a", "", LevelShape(False, 10, queues=8, hand=1, length=500))
+        quiet, hostile = level.queues[:2]
+        level.average = 0.04
+        for _ in range(300):
+            level.wait(hostile, 10, "hostile")
+        for _ in range(2):
+            level.begin(hostile, 10, "hostile")
+        level.wait(quiet, 1, "quiet")
+        before = 0
+        while level.next_queue(lambda waiter: True) is hostile:
+            hostile.waiting.popleft()
+            level.end(hostile, 10, "hostile", 0.0005)
+            level.begin(hostile, 10, "hostile")
+            before += 1
+        assert before <= 2
+
+    asyncio.run(story())
+
+
 def test_a_queue_is_charged_what_its_requests_took_whatever_others_take_meanwhile():
     """Each request of a flood that ended after a long one of somebody else moved its queue back by the difference:
     thirty more of them went first."""
@@ -295,7 +319,7 @@ def test_a_queue_is_charged_what_its_requests_took_whatever_others_take_meanwhil
         level = Level("a", "", LevelShape(False, 10, queues=8, hand=1, length=50))
         quiet, hostile, other = level.queues[:3]
         level.begin(other, 1, "other")
-        before = other.due  # where one that joins begins
+        before = other.due - sum(other.expected)  # where one that joins begins
         level.begin(hostile, 1, "hostile")
         for _ in range(5):
             level.begin(hostile, 1, "hostile")
