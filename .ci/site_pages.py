@@ -77,6 +77,7 @@ PAGES = {
         "apimachinery.conversion.versions",
         "apimachinery.openapi.client",
         "apimachinery.openapi.operation",
+        "apimachinery.openapi.streams",
         "apimachinery.merge.apply",
         "apimachinery.merge.package",
         "apimachinery.merge.from_openapi",
