@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+from apimachinery.kinds.hooks import Hooks
 from apimachinery.server.answer.table import Columns, columns_of
 from apimachinery.server.catalog.family import BUILT_IN
 from kubernetes_api.registry import GROUP_VERSIONS
@@ -29,7 +30,7 @@ def _columns(api_version: str, kind: str) -> Columns | None:
     resources = import_module(f"kubernetes_api.{GROUP_VERSIONS[api_version]}.resources").RESOURCES
     for resource in resources:
         if resource.kind == kind:
-            return columns_of(SimpleNamespace(family=BUILT_IN, resource=resource, kind=kind))  # type: ignore[arg-type]
+            return columns_of(SimpleNamespace(family=BUILT_IN, resource=resource, kind=kind, hooks=Hooks()))  # type: ignore[arg-type]
     return None
 
 
