@@ -513,7 +513,7 @@ def test_a_controller_works_in_several_clusters(form: Form, server: ApiServer) -
             west.request("DELETE", f"{pods}/p?gracePeriodSeconds=0")
             until(lambda: gone)
             until(lambda: not west.request("GET", pods)["items"])
-            assert gone == ["west"]
+            assert set(gone) == {"west"}  # a cache that is behind may ask twice
             assert one.request("GET", pods)["items"]
         for each, leases in ((one, 1), (west, 0)):
             assert (
