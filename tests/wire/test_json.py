@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apimachinery.wire import json as wire
+from apimachinery.wire import json_parts
 from apimachinery.wire.json import (
     DecodeFault,
     decode,
@@ -41,9 +42,10 @@ FAULTS = {
 
 @pytest.fixture(params=["short", "long"])
 def length(request, monkeypatch):
-    """As a document of any length is read, and as one that is more than may be stored."""
+    """As a short document is read, and as one that is read in parts."""
     if request.param == "long":
-        monkeypatch.setattr("apimachinery.wire.json.PATIENT_BYTES", -1)
+        monkeypatch.setattr("apimachinery.wire.json_parts.STEP_BYTES", 4)
+        monkeypatch.setattr("apimachinery.wire.json.LARGE_BYTES", -1)
 
 
 @pytest.mark.usefixtures("length")
@@ -142,8 +144,35 @@ def test_a_long_document_is_read_as_a_short_one(data: bytes, place: int, noise: 
 
     short = outcome()
     with pytest.MonkeyPatch.context() as long:
-        long.setattr("apimachinery.wire.json.PATIENT_BYTES", -1)
-        assert outcome() == short
+        long.setattr("apimachinery.wire.json.LARGE_BYTES", -1)
+        for few, size in ((1, 1), (1, 3), (2, 8), (9, 40)):
+            long.setattr("apimachinery.wire.json_parts._FEW_BYTES", few)
+            long.setattr("apimachinery.wire.json_parts.STEP_BYTES", size)
+            assert outcome() == short
+
+
+DENSE: dict[str, object] = {
+    "an array in objects": {"metadata": {"name": "x"}, "data": {"a": [[] for _ in range(100_000)]}},
+    "objects of some members": [{"a": 1, "b": "x"} for _ in range(20_000)],
+    "nested objects": {"d": [{"a": {"b": [1, 2], "c": {"d": 3}, "e": 5}, "f": 6} for _ in range(8_000)]},
+    "a map": {f"k{n}": n for n in range(50_000)},
+    "commas in texts": {"d": [",],},"] * 60_000, "e": ["},\\", '],"'] * 30_000},
+    "a small member before a large one": {**dict.fromkeys(map(str, range(300)), 1), "z": [[[], []]] * 40_000},
+}
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_no_part_that_is_read_at_once_is_large(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+
+    def part(data: bytes) -> object:
+        sizes.append(len(data))
+        return read(data)
+
+    read = json_parts._decode
+    monkeypatch.setattr(json_parts, "_decode", part)
+    assert decode(encode(DENSE[name])) == DENSE[name]
+    assert len(sizes) > 1 and max(sizes) <= json_parts.STEP_BYTES + 100
 
 
 @pytest.mark.parametrize("size", [1, 7, 100, 1 << 20])

@@ -19,6 +19,7 @@ from typing import Any, cast
 import msgspec
 
 from apimachinery.meta.printing import json_float
+from apimachinery.wire.json_parts import STEP_BYTES, decode_in_parts
 
 _decode = msgspec.json.Decoder().decode
 encode = msgspec.json.Encoder().encode
@@ -31,8 +32,6 @@ _FLOAT_FIRST = re.compile(_FLOAT).match
 _FLOAT_AFTER = tuple(re.compile(sign + _FLOAT).search for sign in (b":", b",", rb"\["))
 _LONGEST_FLOAT = 32
 """More than what they match has: a sign, a minus, 19 digits."""
-STEP_BYTES = 128 << 10
-"""So much is searched or encoded at once, as no other thread runs meanwhile."""
 _NUMBER = re.compile(rb'((?:[^"0-9-]|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+)(-?\d[\d.eE+-]*+)?')
 
 
@@ -109,7 +108,7 @@ class NumberFault(DecodeFault):
 def decode(data: bytes) -> Any:
     """The value of a JSON document. Raises DecodeFault, for a number beyond a double NumberFault."""
     try:
-        return _decode(data) if len(data) <= PATIENT_BYTES else _decode_patiently(data)
+        return _decode(data) if len(data) <= LARGE_BYTES else decode_in_parts(data)
     except RecursionError:
         raise DecodeFault("exceeded max depth") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -126,36 +125,6 @@ def decode(data: bytes) -> Any:
             raise DecodeFault(str(fault)) from None
     except RecursionError:
         raise DecodeFault("exceeded max depth") from None
-
-
-PATIENT_BYTES = 3 << 19
-"""A larger document is more than may be stored: it is read by a decoder in Python, several times slower, because the
-one in C would let no other thread run for up to 80 ms."""
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-
-
-def _decode_patiently(data: bytes) -> Any:
-    if _SURROGATE.search(data):
-        return _decode(data)
-    decoder = _in_python(
-        json.JSONDecoder(parse_constant=_refuse, parse_float=_double, parse_int=_short_integer)
-    )
-    try:
-        return decoder.decode(data.decode())
-    except RecursionError:  # the other one goes deeper
-        return _decode(data)
-    except ValueError as fault:
-        raise msgspec.DecodeError(str(fault)) from None
-
-
-def _refuse(text: str) -> Any:
-    raise ValueError(f"{text} is no value")
-
-
-def _short_integer(text: str) -> int:
-    if len(text) > 18:
-        raise ValueError("the integer may not fit into 64 bits")
-    return int(text)
 
 
 def _in_python(decoder: Any) -> json.JSONDecoder:
