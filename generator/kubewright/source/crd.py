@@ -326,6 +326,35 @@ def why_incomplete(value: Json) -> str:
     return ""
 
 
+def name_of(value: Json) -> str:
+    """What the resource of a CustomResourceDefinition is called in a cluster."""
+    spec = _mapping(value.get("spec"))
+    return f"{_text(_mapping(spec.get('names')).get('plural'))}.{_text(spec.get('group'))}"
+
+
+def are_variants(several: list[Json]) -> bool:
+    """Whether definitions of one name differ, and are not the versions of one that lie in a file each."""
+    versions = [
+        _text(version.get("name"))
+        for value in several
+        for version in _dicts(_mapping(value.get("spec")).get("versions"))
+    ]
+    return len(set(versions)) < len(versions) and any(value != several[0] for value in several)
+
+
+def count_fields(value: Json) -> int:
+    """How many fields the schemas of a CustomResourceDefinition have."""
+    count, stack = 0, [value]
+    while stack:
+        inner = stack.pop()
+        if isinstance(inner, dict):
+            properties = inner.get("properties")
+            count += len(properties) if isinstance(properties, dict) else 0
+        if isinstance(inner, dict | list):
+            stack += inner.values() if isinstance(inner, dict) else inner
+    return count
+
+
 def kinds_of(value: Json) -> set[tuple[str, str, str]]:
     """Group, version and kind of each version that a CustomResourceDefinition has."""
     spec = _mapping(value.get("spec"))

@@ -146,7 +146,7 @@ def _read_path(
 ) -> list[Path]:
     """Sorts in what is at ``path`` and returns the files read. ``among_others``: a file without descriptions is no
     error."""
-    before = found.count
+    before, first = found.count, len(found.crds)
     if is_python(path):
         found.crds += read_classes(str(path), diagnostics)
         return []
@@ -159,7 +159,30 @@ def _read_path(
         if found.count > before:
             said = "names no description; all files of the folder are read"
             diagnostics.note("K015", said, Location(str(kustomization)))
+    if path.is_dir() and not among_others:
+        found.crds[first:] = _without_variants(found.crds[first:], diagnostics)
     return files
+
+
+def _without_variants(documents: list[Document], diagnostics: Diagnostics) -> list[Document]:
+    """Takes out all but one of the definitions that have one name and different schemas for one version: a folder for
+    several kinds of clusters has them, and a cluster has one. The fullest reads the objects of most of the others."""
+    variants: dict[str, list[Document]] = {}
+    for document in documents:
+        variants.setdefault(crd.name_of(document.value), []).append(document)
+    dropped = set[int]()
+    for name, several in variants.items():
+        if not crd.are_variants([document.value for document in several]):
+            continue
+        taken = max(several, key=lambda document: crd.count_fields(document.value))
+        dropped |= {id(document) for document in several if document is not taken}
+        diagnostics.warning(
+            "K209",
+            f"{len(several)} different definitions of {name}, of which a cluster has one",
+            taken.at("/metadata/name"),
+            "this one has the most fields and is taken; name a file to take another",
+        )
+    return [document for document in documents if id(document) not in dropped]
 
 
 def is_python(path: Path) -> bool:

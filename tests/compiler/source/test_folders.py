@@ -139,3 +139,49 @@ def test_a_repository_may_hold_what_is_no_yaml(tmp_path: Path) -> None:
     diagnostics = Diagnostics()
     kinds(folder, diagnostics)
     assert diagnostics.has_errors, "a definition that cannot be read is no passing over"
+
+
+def described(tmp_path: Path, **variants: Any) -> tuple[set[str], list[str]]:
+    """The fields of the spec that is taken of a folder, and what is said."""
+    diagnostics = Diagnostics()
+    package = Package(name="x", sources=(PathSource(write(tmp_path / "crds", **variants)),))
+    api = read_api(package, diagnostics)
+    cup = next(d for d in api.definitions if d.name == "com.example.v1.Cup")
+    spec = next(f.value.type for f in cup.value.type.fields if f.wire_name == "spec")  # type: ignore[union-attr]
+    return {f.wire_name for f in spec.fields}, [str(item) for item in diagnostics]  # type: ignore[union-attr]
+
+
+def test_of_several_definitions_of_one_name_the_fullest_is_taken(tmp_path: Path) -> None:
+    text = {"type": "string"}
+    plain, full = crd(v1=record(size=text)), crd(v1=record(size=text, colour=text))
+    fields, said = described(tmp_path, default=plain, preview=full, stable=plain)
+    assert fields == {"size", "colour"}
+    assert len(said) == 1
+    assert "preview.yaml" in said[0]
+    assert "warning K209: 3 different definitions of cups.example.com, of which a cluster has one" in said[0]
+
+
+def test_definitions_that_differ_in_annotations_alone_are_variants_too(tmp_path: Path) -> None:
+    plain = crd(v1=record(size={"type": "string"}))
+    marked = copy.deepcopy(plain)
+    marked["metadata"]["annotations"] = {"for": "others"}
+    fields, said = described(tmp_path, a=plain, b=marked)
+    assert fields == {"size"}
+    assert [item.split(": ")[1] for item in said] == ["warning K209"]
+
+
+def test_a_definition_that_lies_twice_in_a_folder_is_one(tmp_path: Path) -> None:
+    plain = crd(v1=record(size={"type": "string"}))
+    assert described(tmp_path, a=plain, b=plain) == ({"size"}, [])
+
+
+def test_definitions_of_files_that_were_named_must_agree(tmp_path: Path) -> None:
+    folder = write(
+        tmp_path / "crds",
+        a=crd(v1=record(size={"type": "string"})),
+        b=crd(v1=record(colour={"type": "string"})),
+    )
+    diagnostics = Diagnostics()
+    sources = tuple(PathSource(folder / name) for name in ("a.yaml", "b.yaml"))
+    read_api(Package(name="x", sources=sources), diagnostics)
+    assert {"K204"} <= {item.code for item in diagnostics}
