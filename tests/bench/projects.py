@@ -33,7 +33,7 @@ from tests.compiler.real.constructed import CONSTRUCT, exported
 from apimachinery.wire.yaml import decode_all
 
 Json = Any
-STEPS = ("generate", "construct", "samples", "lint", "diff", "mypy", "pyright", "languages")
+STEPS = ("generate", "construct", "types", "samples", "lint", "diff", "mypy", "pyright", "languages")
 COLUMNS = {
     "crds": "CRDs",
     "generate_s": "generate s",
@@ -42,6 +42,8 @@ COLUMNS = {
     "classes": "classes",
     "longest": "longest name",
     "resources": "clients built",
+    "minimal": "minimal objects",
+    "untrue": "types unlike the CRD",
     "samples": "samples alike",
     "refused": "not valid",
     "lint": "lint",
@@ -183,6 +185,17 @@ def construct(project: Project, line: Measured) -> None:
     done = [project.run(*run)[0] for run in runs]
     line.notes += [f"construct: {each.stderr[-400:]}" for each in done if each.returncode]
     line.values["resources"] = f"{done[0].stdout.strip()}/{done[2].stdout.strip()}"
+
+
+def types(project: Project, line: Measured) -> None:
+    """Builds objects with what their constructors ask for; counts what their schemas miss, and classes of others."""
+    done, _ = project.run(str(ROOT / "tests/compiler/real/minimal.py"), project.package, "new")
+    if done.returncode:
+        line.notes.append(f"types: {done.stderr[-400:]}")
+        return
+    tried, *faults = done.stdout.splitlines()
+    line.values |= {"minimal": tried, "untrue": len(faults)}
+    line.notes += [f"types: {fault}" for fault in faults]
 
 
 def samples(project: Project, line: Measured) -> None:

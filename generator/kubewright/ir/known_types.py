@@ -9,11 +9,14 @@ must agree too.
 
 Shapes say nothing of meaning: conditions of autoscalers and of daemon sets are alike. So what only a status holds, and
 what is named after a kind outside the core group, is that kind's alone; ``Condition`` of meta/v1 is everybody's.
-Where two types fit equally well there is none.
+What one core kind alone holds (ports of Endpoints, taints of Nodes) is taken where it is large, or the field's name
+begins as the type's does: ``port`` is anybody's. Where two types fit equally well there is none.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from kubewright.ir.api import Api, External
@@ -76,6 +79,7 @@ class KnownTypes:
         self._package = package
         self._places = places
         self._by_field: dict[str, set[str]] = {}
+        self._of_one_kind: set[str] = set()
         shared = {d.name for d in api.definitions if not d.kinds} if strictly else self._shared(api)
         for definition in api.definitions:
             node = definition.value.type
@@ -88,25 +92,31 @@ class KnownTypes:
         return KnownTypes(*self._given, strictly=self)
 
     def _shared(self, api: Api) -> set[str]:
-        """The definitions that are no kind's alone."""
+        """The definitions that are no kind's alone; notes those that one core kind holds alone."""
         kinds = [d for d in api.definitions if d.kinds and d.name.startswith(_PACKAGES)]
+        holders = Counter(name for kind in kinds for name in self._reached(kind))
+        self._of_one_kind = {name for name, count in holders.items() if count == 1 and name.startswith(_CORE)}
+        own = [kind.name.rpartition(".")[2] for kind in kinds if not kind.name.startswith((_META, _CORE))]
+        metas = {name for name in self._table if name.startswith(_META)}
+        return {
+            name
+            for name in (holders.keys() | metas)
+            if name.startswith(_PACKAGES)
+            and not any(kind in name.rpartition(".")[2] for kind in own)
+            and not self._table[name].kinds
+            and (name == _CONDITION or not name.endswith("Condition"))
+        }
+
+    def _reached(self, kind: Definition) -> set[str]:
+        """The definitions, kinds left out, that a kind holds anywhere but in its status."""
         reached: set[str] = set()
-        pending = [name for kind in kinds for name in _held(kind, but="status")]
+        pending = list(_held(kind, but="status"))
         while pending:
             name = pending.pop()
             if name in self._table and name not in reached and not self._table[name].kinds:
                 reached.add(name)
                 pending += referenced(self._table[name].value)
-        own = tuple(kind.name for kind in kinds if not kind.name.startswith((_META, _CORE)))
-        metas = {name for name in self._table if name.startswith(_META)}
-        return {
-            name
-            for name in (reached | metas)
-            if name.startswith(_PACKAGES)
-            and not name.startswith(own)
-            and not self._table[name].kinds
-            and (name == _CONDITION or not name.endswith("Condition"))
-        }
+        return reached
 
     def external(self, name: str) -> External | None:
         """The definition called ``name``, where the package has it."""
@@ -151,6 +161,8 @@ class KnownTypes:
         if not self._fits_struct(struct, target, ()):
             return 0
         short = name.rpartition(".")[2]
+        if name in self._of_one_kind and len(names) < 2 * _LARGE and not _begins_alike(word, short):
+            return 0
         same_prose = _same_prose(struct, target)
         hinted = _sounds_like(word, short)
         if len(names) >= _LARGE and (whole or same_prose or hinted or len(names) >= 2 * _LARGE):
@@ -242,6 +254,11 @@ def _same_prose(struct: Struct, target: Struct) -> bool:
 
 def _begin(text: str) -> str:
     return "".join(character for character in text.lower() if character.isalnum())[:24]
+
+
+def _begins_alike(word: str, short: str) -> bool:
+    """Whether a field's name has the first word of a type's: ``externalEndpoints`` and EndpointAddress."""
+    return re.findall("[A-Z][a-z]*", short)[0].lower() in word.lower()
 
 
 def _sounds_like(word: str, short: str) -> bool:

@@ -133,6 +133,9 @@ def needing(required: str, **fields: Any) -> dict[str, Any]:
 
 
 TEXT, MOMENT = {"type": "string"}, {"type": "string", "format": "date-time"}
+WHOLE = {"type": "integer", "format": "int32"}
+COUNT = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
+PORT = {"name": TEXT, "port": WHOLE, "protocol": TEXT, "appProtocol": TEXT}
 CONDITION = {"type": TEXT, "status": TEXT, "reason": TEXT, "message": TEXT, "lastTransitionTime": MOMENT}
 
 
@@ -158,6 +161,9 @@ CONDITION = {"type": TEXT, "status": TEXT, "reason": TEXT, "message": TEXT, "las
             "core_v1.SecretKeySelector",
         ),
         ("from", needing("key", key=TEXT, name=TEXT, optional={"type": "boolean"}), "CupSpecFrom"),
+        ("plainPort", needing("port", **PORT), "CupSpecPlainPort"),
+        ("endpoint_port", needing("port", **PORT), "core_v1.EndpointPort"),
+        ("rollingUpdate", record(partition=WHOLE, maxUnavailable=COUNT), "CupSpecRollingUpdate"),
     ],
 )
 def test_a_copy_of_a_built_in_type_is_one_where_it_asks_for_the_same(
@@ -165,9 +171,8 @@ def test_a_copy_of_a_built_in_type_is_one_where_it_asks_for_the_same(
 ) -> None:
     built = build_named(tmp_path, {}, v1=record(**{word: shape}))
     text = built.tree.files["example_v1/models.py"].decode()
-    [line] = [
-        line for line in text.split("\n") if line.startswith((f"    {word}: ", "    secret_", "    from_: "))
-    ]
+    begins = (f"    {word}: ", "    secret_", "    from_: ", "    rolling_", "    plain_")
+    [line] = [line for line in text.split("\n") if line.startswith(begins)]
     assert re.search(rf": (\w*{wanted}) \| None", line), line
 
 
