@@ -46,7 +46,7 @@ let token = "";
 export let about: Json = {};
 const sent: Sent[] = [];
 const listeners = new Set<() => void>();
-const MOST_SENT = 100;
+const MOST_SENT = 300;
 
 /** The user's own token, held in this variable alone. */
 export function logIn(given: string): void {
@@ -156,7 +156,18 @@ export async function* stream(path: string, accept: string, signal: AbortSignal)
     }
     throw new Refusal(response.status, status, request);
   }
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  yield* jsonLines(response.body);
+}
+
+/** The lines of something that the explorer goes on answering. Throws an Error with its text, or what fetch throws. */
+export async function* askOn(question: string, asked: Json, signal: AbortSignal): AsyncGenerator<Json> {
+  const response = await fetch(`/explorer/${question}`, { method: "POST", headers: own({}), body: JSON.stringify(asked), signal });
+  if (!response.ok || !response.body) throw new Error((await response.text()).trim());
+  yield* jsonLines(response.body);
+}
+
+async function* jsonLines(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<Json> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   try {
     for (;;) {

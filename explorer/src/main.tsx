@@ -14,11 +14,12 @@ import { Schema } from "./schema";
 import { SchemaVersions } from "./versions";
 import { applyTheme, settings, store } from "./settings";
 import { Objects } from "./table";
-import { KindTime } from "./time";
+import { TimeLine, TimePage } from "./timeline";
 
-const PLAYS: [string, string][] = [
-  ["access", "Access"],
-  ["policy", "Policies"],
+const VIEWS: [string[], string][] = [
+  [["time"], "Changes"],
+  [["play", "access"], "Access"],
+  [["play", "policy"], "Policies"],
 ];
 
 function App() {
@@ -51,9 +52,9 @@ function App() {
           Explorer
         </a>
         <span class="server">{about.server}</span>
-        <nav aria-label="Play">
-          {PLAYS.map(([name, text]) => (
-            <a key={name} href={link(["play", name])} aria-current={route.parts[0] === "play" && route.parts[1] === name ? "page" : undefined}>
+        <nav aria-label="Views of the cluster">
+          {VIEWS.map(([parts, text]) => (
+            <a key={text} href={link(parts)} aria-current={parts.every((part, index) => route.parts[index] === part) ? "page" : undefined}>
               {text}
             </a>
           ))}
@@ -94,6 +95,7 @@ function App() {
 function View({ kinds, route }: { kinds: Kind[]; route: Route }) {
   const [what, group, plural, namespace, name] = route.parts;
   const kind = useMemo(() => kinds.find((each) => each.plural === plural && each.group === groupOf(group)), [kinds, group, plural]);
+  if (what === "time") return <TimePage kinds={kinds} route={route} />;
   if (what === "play" && group === "access") return <Access route={route} />;
   if (what === "play" && group === "policy") return <PolicyTrial kinds={kinds} />;
   if ((what === "kind" || what === "object") && !kind) return <Problem fault={new Error(`The cluster serves no ${plural} of ${group}.`)} />;
@@ -199,6 +201,7 @@ function KindPage({ kind, route }: { kind: Kind; route: Route }) {
   const tab = route.query.get("tab") ?? (canList ? "objects" : "schema");
   const version = route.query.get("version") ?? kind.version;
   const namespace = route.query.get("ns") ?? "";
+  const labels = route.query.get("labels") ?? "";
   const query = Object.fromEntries(route.query);
   const tabs: [string, string][] = [...(canList ? ([["objects", "Objects"], ["time", "Time"]] as [string, string][]) : []), ["schema", "Schema"], ...(kind.versions.length > 1 ? ([["versions", "Versions"]] as [string, string][]) : []), ["about", "Verbs"]];
   return (
@@ -222,7 +225,7 @@ function KindPage({ kind, route }: { kind: Kind; route: Route }) {
         </form>
       )}
       {tab === "objects" && canList && <Objects kind={kind} route={route} />}
-      {tab === "time" && <KindTime kind={kind} namespace={namespace} labels={route.query.get("labels") ?? ""} />}
+      {tab === "time" && <TimeLine key={`${namespace} ${labels}`} kinds={[kind]} namespace={namespace} labels={labels} />}
       {tab === "schema" && (
         <>
           {kind.versions.length > 1 && (

@@ -38,7 +38,7 @@ export function ObjectPage({ kind, namespace, name, route }: { kind: Kind; names
       </h1>
       <Tabs tabs={TABS} current={tab} label="Views of the object" to={(each) => link(parts, { tab: each })} />
       {fault !== undefined && <Problem fault={fault} />}
-      {tab === "time" && <ObjectTime kind={kind} namespace={namespace} name={name} isThere={!!object} />}
+      {tab === "time" && <ObjectTime kind={kind} namespace={namespace} name={name} revision={object?.metadata?.resourceVersion ?? ""} at={route.query.get("at") ?? ""} />}
       {object && tab === "owners" && <Owners object={object} />}
       {object && tab === "edit" && <Edit key={object.metadata?.uid} object={object} path={path} onWritten={setObject} />}
       {object && tab === "form" && <Form key={object.metadata?.uid} object={object} path={path} onWritten={setObject} />}
@@ -79,13 +79,13 @@ async function keep(
       const { value } = await cluster(path, { signal, quiet: pause > 500 });
       fail(undefined);
       take(value);
-      remember(path, "SEEN", value.metadata ?? {}, value);
+      remember(kind, "SEEN", value.metadata ?? {}, value);
       if (!kind.verbs.includes("watch")) return;
       const query = { watch: "true", fieldSelector: `metadata.name=${name}`, resourceVersion: value.metadata?.resourceVersion };
       for await (const event of stream(withQuery(pathOf(kind, namespace), query), "application/json", watching.signal)) {
         if (event.type === "ERROR") break;
         pause = 500;
-        remember(path, event.type, event.object.metadata ?? {}, event.object);
+        remember(kind, event.type, event.object.metadata ?? {}, event.object);
         if (event.type === "DELETED") {
           take(undefined);
           fail(new Error("It was deleted; Time has it as it was."));

@@ -63,7 +63,7 @@ export function Objects({ kind, route }: { kind: Kind; route: Route }) {
       path,
       query,
       () => render((turn) => turn + 1),
-      (type, row) => remember(path, type, row.metadata),
+      (type, row) => remember(kind, type, row.metadata),
     );
     follower.current = made;
     return () => made.stop();

@@ -1,131 +1,37 @@
-/** Time: who changed what when. The server's own history where it keeps one, and what the page saw since it was opened. */
+/** The time of one object: two versions compared, an object as it was, a deleted one brought back. */
 
 import { useState } from "preact/hooks";
-import { Refusal, ask, cluster, withQuery, type Json } from "./api";
+import { ask, cluster, withQuery, type Json } from "./api";
 import { pathOf, type Kind } from "./kinds";
-import { Difference, Problem, Virtual, age, cut, useLoaded } from "./parts";
-import { go, groupPart, link } from "./route";
-import { seen, type Version } from "./seen";
+import { Difference, Problem, age, cut, useLoaded } from "./parts";
+import { whoOf } from "./past";
+import { go, groupPart } from "./route";
+import type { Version } from "./seen";
+import { AuditFile, Explained, Older, When, useTimeLine } from "./timeline";
 
-export const HISTORY = "application/json;as=History;g=kubewright.dev;v=v1";
-const MOST = 200;
 const OF_SERVER = ["uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields", "selfLink"];
 
-interface Line {
-  versions: Version[];
-  kept: boolean;
-  more: boolean;
-}
-
-/** Who: the user where the server knows him, and the field managers. */
-const whoOf = (version: Version) => [version.user, version.managers.join(", ")].filter(Boolean).join(" as ");
-
-const VERBS: Record<string, string> = { create: "created", update: "updated", patch: "updated", delete: "deleted" };
-
-/** The writes of an audit log (JSON lines) to a kind, of one object where a name is given. */
-function ofAuditLog(text: string, kind: Kind, namespace: string, name: string): Version[] {
-  const out: Version[] = [];
-  for (const line of text.split("\n")) {
-    let event: Json;
-    try {
-      event = JSON.parse(line);
-    } catch {
-      continue;
-    }
-    const of: Json = event.objectRef ?? {};
-    const change = VERBS[String(event.verb)];
-    if (event.stage !== "ResponseComplete" || !change || (event.responseStatus?.code ?? 200) >= 300) continue;
-    if (of.resource !== kind.plural || (of.apiGroup ?? "") !== kind.group || String(event.requestURI).includes("dryRun=")) continue;
-    if ((name && of.name !== name) || (namespace && of.namespace !== namespace)) continue;
-    const object = event.responseObject?.kind === "Status" ? undefined : event.responseObject;
-    out.push({
-      revision: object?.metadata?.resourceVersion ?? "",
-      time: event.stageTimestamp ?? "",
-      change,
-      user: event.user?.username,
-      managers: [String(event.userAgent ?? "").split("/")[0]!].filter(Boolean),
-      namespace: of.namespace ?? "",
-      name: of.name ?? "",
-      object,
-    });
-  }
-  return out;
-}
-
-function AuditFile(props: { kind: Kind; namespace: string; name: string; onVersions: (versions: Version[]) => void }) {
-  const [said, setSaid] = useState("");
-  const read = async (file: File | undefined) => {
-    if (!file) return;
-    const text = await file.text();
-    const versions = ofAuditLog(text, props.kind, props.namespace, props.name);
-    const isLog = text.includes('"objectRef"');
-    setSaid(versions.length ? "" : isLog ? "Nothing in it is a write of this." : `${file.name} has no audit events: give a log of JSON lines.`);
-    props.onVersions(versions);
-  };
-  return (
-    <>
-      <label>
-        Add an audit log{" "}
-        <input type="file" onChange={(event) => read(event.currentTarget.files?.[0]).catch((fault) => setSaid(String(fault)))} />
-      </label>
-      <span role="alert" class="bad">
-        {cut(said)}
-      </span>
-    </>
-  );
-}
-
-/** Versions of both, newest first, each once. */
-function merged(versions: Version[], added: Version[]): Version[] {
-  const known = new Set(versions.filter((each) => each.revision).map((each) => `${each.name} ${each.revision}`));
-  const fresh = added.filter((each) => !each.revision || !known.has(`${each.name} ${each.revision}`));
-  return [...fresh, ...versions].sort((a, b) => (a.time < b.time ? 1 : a.time > b.time ? -1 : 0));
-}
-
-/** The versions at a path, newest first. What the server keeps counts, and what was seen is put to it. */
-async function read(path: string, query: Record<string, string>, signal: AbortSignal): Promise<Line> {
-  const own = seen(path);
-  try {
-    const { value } = await cluster(withQuery(path, { ...query, limit: MOST }), { accept: HISTORY, signal });
-    const versions: Version[] = value.entries ?? [];
-    return { versions: merged(versions, own), kept: true, more: !!value.metadata?.continue };
-  } catch (fault) {
-    // Other servers know no such form: 406 says so, and so does 404 of an object that is gone.
-    if (fault instanceof Refusal && (fault.code === 406 || fault.code === 404)) return { versions: own, kept: false, more: false };
-    throw fault;
-  }
-}
-
-function Explained({ line }: { line: Line }) {
-  return (
-    <p class="doc">
-      {line.kept
-        ? `Kept by the server${line.more ? `; the newest ${MOST} are shown` : ""}.`
-        : "This server keeps no history (serve --keep-history does): what the page has seen since it was opened."}
-    </p>
-  );
-}
-
 /** The time line of one object: two versions compared, one shown as it was, a deleted one brought back. */
-export function ObjectTime({ kind, namespace, name, isThere }: { kind: Kind; namespace: string; name: string; isThere: boolean }) {
-  const path = pathOf(kind, namespace, name);
-  const { value: line, fault, again } = useLoaded((signal) => read(path, {}, signal), [path, isThere]);
-  const [audited, setAudited] = useState<Version[]>([]);
+export function ObjectTime(props: { kind: Kind; namespace: string; name: string; revision: string; at: string }) {
+  const { kind, namespace, name } = props;
+  const line = useTimeLine({ kinds: [kind], namespace, name, labels: "" }, props.revision);
   const [older, setOlder] = useState<number | null>(null);
   const [newer, setNewer] = useState<number | null>(null);
-  if (fault) return <Problem fault={fault} />;
-  if (!line) return <p>Reading what was…</p>;
-  const versions = merged(line.versions, audited);
-  const right = newer ?? 0;
+  if (line.fault !== undefined) return <Problem fault={line.fault} />;
+  if (!line.versions) return <p>Reading what was…</p>;
+  const versions = line.versions;
+  const meant = versions.findIndex((each) => each.revision === props.at);
+  const right = newer ?? Math.max(0, meant);
   const left = older ?? Math.min(right + 1, versions.length - 1);
   return (
     <section class="time" aria-label="Time line">
       <Explained line={line} />
       <div class="filters">
-        <button type="button" onClick={again}>
+        <button type="button" onClick={line.again}>
           Read again
         </button>
-        <AuditFile kind={kind} namespace={namespace} name={name} onVersions={setAudited} />
+        <Older line={line} />
+        <AuditFile line={line} />
       </div>
       {versions.length === 0 && <p class="doc">Nothing is known of its past yet: what changes from now on is listed here.</p>}
       {versions.length > 0 && (
@@ -167,7 +73,7 @@ export function ObjectTime({ kind, namespace, name, isThere }: { kind: Kind; nam
             </table>
           </div>
           <div class="compared">
-            <BringBack kind={kind} namespace={namespace} version={versions[right]} isThere={isThere} />
+            <BringBack kind={kind} namespace={namespace} version={versions[right]} isThere={!!props.revision} />
             <Compared before={versions[left]?.object} after={versions[right]?.object} />
           </div>
         </div>
@@ -175,9 +81,6 @@ export function ObjectTime({ kind, namespace, name, isThere }: { kind: Kind; nam
     </section>
   );
 }
-
-/** A time as people read it: UTC, as everywhere on the page, with milliseconds where they are known. */
-const When = ({ time }: { time: string }) => <time dateTime={time}>{time.replace("T", " ").replace("Z", "")}</time>;
 
 function Compared({ before, after }: { before?: Json; after?: Json }) {
   const { value, fault } = useLoaded((signal) => ask("difference", { before, after }, signal), [before, after]);
@@ -222,45 +125,4 @@ export function asNew(object: Json): Json {
   const metadata = Object.fromEntries(Object.entries(object.metadata ?? {}).filter(([name]) => !OF_SERVER.includes(name)));
   const { status: _, ...rest } = object;
   return { ...rest, metadata };
-}
-
-/** The time line of a namespace or a selection. */
-export function KindTime({ kind, namespace, labels }: { kind: Kind; namespace: string; labels: string }) {
-  const path = pathOf(kind, namespace);
-  const { value: line, fault, again } = useLoaded((signal) => read(path, { labelSelector: labels }, signal), [path, labels]);
-  const [audited, setAudited] = useState<Version[]>([]);
-  if (fault) return <Problem fault={fault} />;
-  if (!line) return <p>Reading what was…</p>;
-  const versions = merged(line.versions, audited);
-  return (
-    <section class="time" aria-label="Time line">
-      <Explained line={line} />
-      <div class="filters">
-        <button type="button" onClick={again}>
-          Read again
-        </button>
-        <AuditFile kind={kind} namespace={namespace} name="" onVersions={setAudited} />
-        <output>{versions.length === 1 ? "1 change" : `${versions.length} changes`}</output>
-      </div>
-      <Virtual
-        count={versions.length}
-        row={28}
-        label="Changes, newest first"
-        className="table"
-        render={(index) => {
-          const each = versions[index]!;
-          return (
-            <div key={index} role="listitem" class="row" style={{ gridTemplateColumns: "minmax(10rem, 13rem) 5rem minmax(6rem, 2fr) minmax(6rem, 3fr)" }}>
-              <When time={each.time} />
-              <span class={`change ${each.change.toLowerCase()}`}>{each.change.toLowerCase()}</span>
-              <a href={link(["object", groupPart(kind.group), kind.plural, each.namespace || "-", each.name], { tab: "time" })}>
-                {cut(each.namespace ? `${each.namespace}/${each.name}` : each.name)}
-              </a>
-              <span title={cut(whoOf(each))}>{cut(whoOf(each))}</span>
-            </div>
-          );
-        }}
-      />
-    </section>
-  );
 }

@@ -115,6 +115,46 @@ def test_a_selection_and_pages(server: ApiServer) -> None:
     assert len(json.loads(history(server, "cm", "-n", "default", "--limit", "2", "--format", "json")[1])) == 2
 
 
+def test_all_kinds_of_a_namespace(server: ApiServer) -> None:
+    service = {"metadata": {"name": "web", "labels": {"app": "a"}}, "spec": {"ports": [{"port": 80}]}}
+    server.request("POST", "/api/v1/namespaces/default/services?fieldManager=third", service)
+    code, out, err = history(server, "-n", "default", "--format", "json")
+    assert (code, err) == (0, "")
+    entries = json.loads(out)
+    revisions = [int(each["revision"]) for each in entries]
+    assert revisions == sorted(revisions, reverse=True)
+    assert {each["resource"] for each in entries} >= {"configmaps", "services"}
+    assert (entries[0]["resource"], entries[0]["managers"]) == ("services", ["third (Update)"])
+    # A page of one kind is not the page of all: they are read on until there are enough.
+    assert json.loads(history(server, "-n", "default", "--limit", "3", "--format", "json")[1]) == entries[:3]
+    out = history(server, "-l", "app=a")[1]
+    assert set(re.findall(r" default/(\S+)", out)) == {"a", "web"}
+    assert re.search(r"created +services default/web +\S+ +third", out)
+    entries = json.loads(history(server, "services,cm", "-n", "default", "--format", "json")[1])
+    assert {each["resource"] for each in entries} == {"configmaps", "services"}
+    everywhere = json.loads(history(server, "--limit", "1000", "--format", "json")[1])
+    assert "namespaces" in {each["resource"] for each in everywhere}
+    assert not {"events", "leases.coordination.k8s.io"} & {each["resource"] for each in everywhere}
+
+
+def test_what_may_not_be_read_is_named(server: ApiServer, tmp_path: Path) -> None:
+    group = "rbac.authorization.k8s.io"
+    rules = [{"apiGroups": [""], "resources": ["configmaps", "services"], "verbs": ["list"]}]
+    path = f"/apis/{group}/v1/namespaces/default"
+    server.request("POST", f"{path}/roles", {"metadata": {"name": "looks"}, "rules": rules})
+    reference = {"apiGroup": group, "kind": "Role", "name": "looks"}
+    subjects = [{"apiGroup": group, "kind": "User", "name": "joe"}]
+    binding = {"metadata": {"name": "looks"}, "roleRef": reference, "subjects": subjects}
+    server.request("POST", f"{path}/rolebindings", binding)
+    kubeconfig = tmp_path / "joe"
+    kubeconfig.write_text(server.kubeconfig_for("joe"))
+    code, out, err = kubewright("history", "-n", "default", "--kubeconfig", kubeconfig)
+    assert code == 0 and "configmaps default/a" in out
+    assert "you may not list" in err and "secrets" in err and "configmaps" not in err
+    code, out, err = kubewright("history", "secrets,cm", "-n", "default", "--kubeconfig", kubeconfig)
+    assert (code, out) == (1, "") and "cannot list resource" in err
+
+
 def test_rights_are_those_of_the_read(server: ApiServer) -> None:
     for path in (f"{CONFIG_MAPS}/a", CONFIG_MAPS):
         with pytest.raises(ApiError, match="eve") as refusal:
@@ -184,6 +224,11 @@ def test_an_audit_log(tmp_path: Path) -> None:
     assert re.findall(r"(updated|created) +(\S+) +kubectl", out) == [
         ("updated", r"eve\x1b[31m"),
         ("created", "jane"),
+    ]
+    code, out, _ = kubewright("history", "-n", "shop", "--audit", path)
+    assert re.findall(r"(\S+ shop/web) +(\S+)", out) == [
+        ("deployments.apps shop/web", r"eve\x1b[31m"),
+        ("deployments.apps shop/web", "jane"),
     ]
     code, out, _ = kubewright("history", "deployments.apps/web", "--audit", path, "--at", "7")
     assert code == 0 and "replicas: 2" in out

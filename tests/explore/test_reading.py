@@ -22,10 +22,11 @@ PLACES = [
     "/object/apps/deployments/default/web?tab=form",
     "/object/apps/deployments/default/web?tab=time",
     "/object/apps/deployments/default/web?tab=cel",
+    "/time?ns=default",
     "/play/access?question=who-can&verb=get&resource=pods",
     "/play/policy",
 ]
-CONTENT = "main .row, main .line, main table, main .fields, main .groups, main .cm-line, main .inputs"
+CONTENT = "main .row, main .line, main table, main .fields, main .groups, main .cm-line, main .inputs, main .time .head"
 AT_200 = {"width": 640, "height": 400}
 """What a window of 1280 by 800 has left at 200 %."""
 

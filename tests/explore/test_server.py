@@ -493,3 +493,12 @@ def test_other_proxies_are_refused_by_name() -> None:
     ) as refusal:
         Upstream(config, login=False)
     assert "secret" not in str(refusal.value)
+
+
+def test_labels_are_selected_as_the_server_does(asking: Asking) -> None:
+    labels = [{"app": "a"}, {"app": "b", "x": "1"}, {}]
+    assert asking.json("selected", selector="app in (a,b),!x", labels=labels) == {
+        "selected": [True, False, False]
+    }
+    status, _, body = asking("POST", "/explorer/selected", {"selector": "a in b", "labels": []})
+    assert status == 400 and b"unable to parse requirement" in body

@@ -11,18 +11,14 @@ from apimachinery.client.config import Config
 from kubewright.testing.server import ApiServer
 from tests.explore.browser import Explorer
 from tests.explore.scripted import END, ScriptedCluster
+from tests.explore.test_time import CONFIG_MAPS, config_map
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
-CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 MERGE = "application/merge-patch+json"
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
-
-
-def config_map(name: str, **data: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 
 
 def write(page: Page, text: str) -> None:
@@ -188,65 +184,6 @@ def test_change_a_value_in_the_form(page: Page, explorer: Explorer, cluster: Api
     page.get_by_role("button", name="Write it").click()
     page.get_by_text("0 changed").wait_for()
     assert cluster.request("GET", f"{CONFIG_MAPS}/formed")["data"] == {"a": "9", "b": "2"}
-
-
-def test_bring_back_a_deleted_object(page: Page, explorer: Explorer, cluster: ApiServer) -> None:
-    cluster.request("POST", CONFIG_MAPS, config_map("lost", a="1"))
-    explorer.show(page, "/object/core/configmaps/default/lost")
-    page.locator(".line", has_text='a: "1"').wait_for()
-    cluster.request("DELETE", f"{CONFIG_MAPS}/lost")
-    page.get_by_role("alert").filter(has_text="It was deleted").wait_for()
-    page.get_by_role("link", name="Time", exact=True).click()
-    page.get_by_role("button", name=re.compile("^Create it again")).click()
-    page.locator(".line", has_text='a: "1"').wait_for()
-    assert cluster.request("GET", f"{CONFIG_MAPS}/lost")["data"] == {"a": "1"}
-
-
-def test_compare_two_times(page: Page, explorer: Explorer, cluster: ApiServer) -> None:
-    cluster.request("POST", f"{CONFIG_MAPS}?fieldManager=first", config_map("old", a="1", b="1"))
-    explorer.show(page, "/object/core/configmaps/default/old")
-    page.locator(".line", has_text='a: "1"').wait_for()
-    cluster.request("PATCH", f"{CONFIG_MAPS}/old?fieldManager=second", {"data": {"a": "2"}}, MERGE)
-    page.locator(".line", has_text='a: "2"').wait_for()
-    page.get_by_role("link", name="Time", exact=True).click()
-    page.locator("tbody tr", has_text="second (Update)").wait_for()
-    assert page.locator("tbody tr").count() == 2
-    page.locator(".line.removed", has_text='a: "1"').wait_for()
-    page.locator(".line.added", has_text='a: "2"').wait_for()
-
-
-def test_an_audit_log_is_a_past(page: Page, explorer: Explorer, cluster: ApiServer) -> None:
-    cluster.request("POST", CONFIG_MAPS, config_map("audited", a="3"))
-    event = {
-        "kind": "Event",
-        "stage": "ResponseComplete",
-        "verb": "update",
-        "requestURI": f"{CONFIG_MAPS}/audited",
-        "user": {"username": "jane"},
-        "userAgent": "kubectl/v1.36",
-        "objectRef": {"resource": "configmaps", "namespace": "default", "name": "audited"},
-        "responseStatus": {"code": 200},
-        "stageTimestamp": "2026-01-02T00:00:00Z",
-        "responseObject": {
-            **config_map("audited", a="2"),
-            "metadata": {"name": "audited", "resourceVersion": "2"},
-        },
-    }
-    other = {**event, "objectRef": {**event["objectRef"], "name": "other"}}  # type: ignore[dict-item]
-    text = "\n".join(json.dumps(each) for each in (event, other)) + "\n"
-    explorer.show(page, "/object/core/configmaps/default/audited?tab=time")
-    page.get_by_label("Add an audit log").set_input_files(
-        {"name": "audit.log", "mimeType": "text/plain", "buffer": text.encode()}
-    )
-    row = page.locator("tbody tr", has_text="jane as kubectl")
-    row.wait_for()
-    assert page.locator("tbody tr", has_text="other").count() == 0
-    row.get_by_role("radio", name="compare from version 2").check()
-    page.locator(".line.removed", has_text='a: "2"').wait_for()
-    page.get_by_label("Add an audit log").set_input_files(
-        {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"no event\n"}
-    )
-    page.get_by_role("alert").filter(has_text="no audit events").wait_for()
 
 
 def test_try_a_cel_rule(page: Page, explorer: Explorer) -> None:
@@ -444,7 +381,8 @@ def test_a_hostile_object(scripted: tuple[ScriptedCluster, Explorer]) -> None:
     assert explorer.faults == []
 
 
-def test_the_requests_in_other_words(page: Page, explorer: Explorer) -> None:
+def test_the_requests_in_other_words(page: Page, explorer: Explorer, cluster: ApiServer) -> None:
+    cluster.request("POST", CONFIG_MAPS, config_map("old"))
     explorer.show(page, "/object/core/configmaps/default/old")
     page.get_by_role("button", name="Requests").click()
     page.locator(".requests button", has_text="GET /api/v1/namespaces/default/configmaps/old").first.click()

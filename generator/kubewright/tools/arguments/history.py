@@ -11,7 +11,9 @@ EXAMPLES = """
 kubewright history deployments/web -n shop
 kubewright history deployments/web -n shop --diff
 kubewright history deployments/web -n shop --at 1042 > web.yaml
-kubewright history configmaps -n shop -l app=web --format json
+kubewright history -n shop
+kubewright history -l app=web
+kubewright history configmaps,secrets -n shop -l app=web --format json
 kubewright history deployments/web -n shop --audit audit.log
 """
 
@@ -20,12 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of the sub-command."""
     parser.add_argument(
         "object",
-        nargs="+",
+        nargs="*",
         metavar="OBJECT",
-        help="TYPE/NAME, TYPE NAME, or TYPE for all objects of a type",
+        help="TYPE/NAME, TYPE NAME, TYPE[,TYPE] for all objects of types; default all types but Events and Leases",
     )
     parser.add_argument(
-        "-l", "--selector", default="", metavar="LABELS", help="with TYPE: only objects with these labels"
+        "-l", "--selector", default="", metavar="LABELS", help="without NAME: only objects with these labels"
     )
     parser.add_argument(
         "--limit",

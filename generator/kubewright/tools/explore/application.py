@@ -5,6 +5,7 @@
     POST /explorer/QUESTION     computed here of what is sent; see ``QUESTIONS``
     POST /explorer/access       roles and bindings are read from the cluster, with the rights of whoever asks
     POST /explorer/policy       parameters, namespaces and what the authorizer says likewise
+    POST /explorer/follow       what happens from now on to objects of several kinds (``following``)
     ANY  /cluster/PATH          goes on to the cluster at PATH
 
 Everything but the page needs the key of the run (``guard``). Nothing is kept from one request to the next, and
@@ -26,11 +27,13 @@ from apimachinery.http.messages import Request, Response, StreamResponse, Upgrad
 from apimachinery.http.outgoing import CallFailed
 from apimachinery.merge.managed_fields import APPLY, EntryError
 from apimachinery.merge.owners import Ownership
+from apimachinery.meta.selectors import parse_label_selector
 from apimachinery.wire.json import DecodeFault, decode
 from kubewright.tools.explore import access, page, places
 from kubewright.tools.explore.descriptions import descriptions
 from kubewright.tools.explore.difference import beside, difference
 from kubewright.tools.explore.expressions import evaluate
+from kubewright.tools.explore.following import follow
 from kubewright.tools.explore.guard import Guard
 from kubewright.tools.explore.lines import lines_of, owned_value
 from kubewright.tools.explore.trials import try_policy
@@ -88,11 +91,20 @@ def _object(value: Any) -> Json:
     return value
 
 
+def _selected(asked: Json) -> Json:
+    selector = parse_label_selector(str(asked.get("selector") or ""))
+    labels = asked.get("labels")
+    if not isinstance(labels, list):
+        raise ValueError("labels: a list of maps is wanted")
+    return {"selected": [selector.matches(_object(each)) for each in labels]}
+
+
 QUESTIONS: dict[str, Callable[[Json], Json]] = {
     "lines": _lines,
     "owned": _owned,
     "read": lambda asked: places.read(str(asked.get("text") or "")),
     "difference": _difference,
+    "selected": _selected,
     "beside": _beside,
     "descriptions": descriptions,
     "cel": evaluate,
@@ -146,16 +158,18 @@ class ExplorerApplication:
         answer.headers = (*answer.headers, ("Content-Security-Policy", "default-src 'none'; sandbox"))
         return answer
 
-    async def _question(self, request: Request) -> Response:
+    async def _question(self, request: Request) -> Response | StreamResponse:
         name = request.path.removeprefix("/explorer/")
         if name == "about" and request.method == "GET":
             config = self._upstream.config
             about = {"server": config.server, "namespace": config.namespace, "login": self._upstream.login}
             return Response(200, json.dumps(about).encode())
-        if name not in QUESTIONS and name not in ("access", "policy"):
+        if name not in QUESTIONS and name not in ("access", "policy", "follow"):
             return plain(404, "404 page not found")
         if request.method != "POST":
             return plain(405, "questions are posted")
+        if name == "follow":
+            return follow(self._upstream, request, _object(decode(request.body)))
         loop = asyncio.get_running_loop()
         if name == "access":
             asked = _object(decode(request.body))

@@ -7,6 +7,8 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+from collections.abc import AsyncGenerator
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -14,7 +16,7 @@ from apimachinery.client.config import Config, ConfigError, Credential
 from apimachinery.client.credentials import CredentialSource
 from apimachinery.client.tls import make_tls
 from apimachinery.http.messages import Request, Response
-from apimachinery.http.outgoing import CallFailed, Endpoint, Outgoing
+from apimachinery.http.outgoing import CallFailed, Endpoint, Opened, Outgoing
 from apimachinery.http.relay import Destination, Relayed, relay
 
 SECONDS = 60.0
@@ -48,32 +50,50 @@ class Upstream:
             self._credentials.refresh()
         return answer
 
-    async def ask(self, request: Request, path: str, body: Any = None) -> Any:
-        """The JSON at a path, or the answer to a body that is posted there, with the rights of a request. Raises
+    async def ask(
+        self, request: Request, path: str, body: Any = None, *, accept: str = "application/json"
+    ) -> Any:
+        """The JSON at a path and query, or the answer to a body that is posted there, with the rights of a request.
+        Raises CallFailed, ConfigError."""
+        endpoint = await self._endpoint(request, path)
+        headers = [("Accept", accept)]
+        if body is None:
+            opened = await self._outgoing.open("GET", endpoint, headers)
+        else:
+            headers.append(("Content-Type", "application/json"))
+            opened = await self._outgoing.open("POST", endpoint, headers, json.dumps(body).encode())
+        return await _read(opened, path)
+
+    async def lines(self, request: Request, path: str, accept: str, most: int) -> AsyncGenerator[bytes]:
+        """The lines of an answer that goes on, each of ``most`` bytes at most, with the rights of a request. Raises
         CallFailed, ConfigError."""
-        destination = await self._destination(request, path)
-        endpoint = Endpoint(
+        endpoint = await self._endpoint(request, path)
+        opened = await self._outgoing.open("GET", endpoint, [("Accept", accept)], total=False)
+        if opened.status != 200:
+            await _read(opened, path)
+            raise CallFailed(f"{path}: answered {opened.status}", opened.status)
+        rest = b""
+        try:
+            async for part in opened.parts:
+                *lines, rest = (rest + part).split(b"\n")
+                for line in lines:
+                    if line:
+                        yield line
+                if len(rest) > most:
+                    raise CallFailed(f"{path}: a line of more than {most} bytes")
+        finally:
+            opened.close()
+
+    async def _endpoint(self, request: Request, address: str) -> Endpoint:
+        path, _, query = address.partition("?")
+        destination = replace(await self._destination(request, unquote(path)), query=query)
+        return Endpoint(
             destination.root + destination.target,
             destination.tls,
             dict(destination.headers),
             SECONDS,
             destination.server_name,
         )
-        headers = [("Accept", "application/json")]
-        if body is None:
-            opened = await self._outgoing.open("GET", endpoint, headers)
-        else:
-            headers.append(("Content-Type", "application/json"))
-            opened = await self._outgoing.open("POST", endpoint, headers, json.dumps(body).encode())
-        try:
-            content = await opened.read(READ_BYTES)
-            value = json.loads(content)
-        except (ValueError, RecursionError) as fault:
-            raise CallFailed(f"{path}: {fault}") from None
-        if opened.status not in (200, 201):
-            message = value.get("message") if isinstance(value, dict) else ""
-            raise CallFailed(str(message or f"{path}: answered {opened.status}"), opened.status)
-        return value
 
     async def _destination(self, request: Request, path: str) -> Destination:
         credential = Credential(authority=self.config.certificate_authority)
@@ -113,6 +133,18 @@ class Upstream:
     async def close(self) -> None:
         """Closes all connections."""
         await self._outgoing.close()
+
+
+async def _read(opened: Opened, path: str) -> Any:
+    """The JSON of an answer. Raises CallFailed, also where it is a refusal."""
+    try:
+        value = json.loads(await opened.read(READ_BYTES))
+    except (ValueError, RecursionError) as fault:
+        raise CallFailed(f"{path}: {fault}") from None
+    if opened.status not in (200, 201):
+        message = value.get("message") if isinstance(value, dict) else ""
+        raise CallFailed(str(message or f"{path}: answered {opened.status}"), opened.status)
+    return value
 
 
 def _check_proxy(url: str) -> None:

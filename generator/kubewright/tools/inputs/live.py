@@ -34,6 +34,12 @@ class LiveKind:
     plural: str
     kind: str
     namespaced: bool
+    verbs: frozenset[str] = frozenset()
+
+    @property
+    def resource(self) -> str:
+        """As kubectl names it: ``deployments.apps``."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def path(self, namespace: str, name: str = "") -> str:
         """Where its objects are."""
@@ -63,16 +69,31 @@ def find_kind(client: Client, word: str) -> LiveKind:
     NotThere."""
     name, _, group = word.lower().partition(".")
     names: list[str] = []
+    for own, version, resource in _served(client):
+        if name in _names(resource) and group in ("", own):
+            return _kind(own, version, resource)
+        names.append(resource["resource"])
+    near = [each for each in sorted(set(names)) if name[:3] and each.startswith(name[:3])]
+    hint = f"; there are {', '.join(near[:8])}" if near else ""
+    raise NotThere(f"the cluster serves no resource {word!r}{hint}")
+
+
+def all_kinds(client: Client) -> list[LiveKind]:
+    """Every resource, at its preferred version."""
+    kinds: dict[str, LiveKind] = {}
+    for group, version, resource in _served(client):
+        kind = _kind(group, version, resource)
+        kinds.setdefault(kind.resource, kind)
+    return [*kinds.values()]
+
+
+def _served(client: Client) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Group, version and resource of all that is served."""
     for root in ("/api", "/apis"):
         for found in get(client, root, DISCOVERY).get("items") or ():
             own = (found.get("metadata") or {}).get("name") or ""
             for resource, version in _resources(found):
-                if name in _names(resource) and group in ("", own):
-                    return _kind(own, version, resource)
-                names.append(resource["resource"])
-    near = [each for each in sorted(set(names)) if name[:3] and each.startswith(name[:3])]
-    hint = f"; there are {', '.join(near[:8])}" if near else ""
-    raise NotThere(f"the cluster serves no resource {word!r}{hint}")
+                yield own, version, resource
 
 
 def _resources(group: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
@@ -99,6 +120,7 @@ def _kind(group: str, version: str, resource: dict[str, Any]) -> LiveKind:
         resource["resource"],
         (resource.get("responseKind") or {}).get("kind", ""),
         resource.get("scope") == "Namespaced",
+        frozenset(resource.get("verbs") or ()),
     )
 
 
