@@ -124,11 +124,12 @@ class EnumPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScalarPlan:
-    """A scalar as a type of its own; ``value`` has its prose and its bounds."""
+class ItemPlan:
+    """An item of a list, or a value of a map, that has no fields and is a type of its own; ``value`` has its prose and
+    its bounds."""
 
     name: str
-    type: Scalar
+    type: TypeExpr
     value: Value
 
 
@@ -144,7 +145,7 @@ class ModulePlan:
     classes: list[ClassPlan] = field(default_factory=list)
     aliases: list[AliasPlan] = field(default_factory=list)
     enums: list[EnumPlan] = field(default_factory=list)
-    scalars: list[ScalarPlan] = field(default_factory=list)
+    items: list[ItemPlan] = field(default_factory=list)
     imports: set[str] = field(default_factory=set)
     foreign: dict[str, tuple[str, str]] = field(default_factory=dict)
     shared: set[tuple[str, str]] = field(default_factory=set)
@@ -225,7 +226,7 @@ class _Planner:
         self.api = api
         self.naming = naming
         self.enums: dict[tuple[object, ...], EnumPlan] | None = {} if enums else None
-        self.scalars: dict[tuple[object, ...], ScalarPlan] = {}
+        self.items: dict[tuple[object, ...], ItemPlan] = {}
         self.external = {external.definition: external for external in api.external}
         self.table = {definition.name: definition for definition in api.definitions} | {
             name: Definition(
@@ -313,15 +314,23 @@ class _Planner:
 
         def type_of(inner: Value, word: str, place: str) -> TypeExpr:
             node = inner.type
+            is_named = self.naming.item_types and _says_more(inner, place)
+            if isinstance(node, Struct | EmbeddedObject | RawJson) and (is_class(node) or is_named):
+                name = self._inline_name(module, definition, owner, word)
+                found.append((name, place, _as_struct(inner)))
+                return NamedExpr("", name)
+            expr = unnamed(inner, word, place)
+            if is_named and not isinstance(expr, NamedExpr):
+                return NamedExpr("", self._item(module, definition, owner, word, expr, inner))
+            return expr
+
+        def unnamed(inner: Value, word: str, place: str) -> TypeExpr:
+            node = inner.type
             if isinstance(node, ListOf):
                 items = opened(node.items) if (PRESERVE, True) in inner.extensions else node.items
                 return ListOfExpr(maybe_null(items, singular(word), place + "[]"))
             if isinstance(node, MapOf):
                 return MapOfExpr(maybe_null(node.values, singular(word), place + "{}"))
-            if isinstance(node, Struct | EmbeddedObject) and is_class(node):
-                name = self._inline_name(module, definition, owner, word)
-                found.append((name, place, inner))
-                return NamedExpr("", name)
             if definition.name in self.forms and isinstance(node, Scalar) and node.format == "binary":
                 return BytesExpr()
             if isinstance(node, Scalar) and (members := _members(inner, definition)):
@@ -330,8 +339,6 @@ class _Planner:
                 return Literals(members)
             if union := self.unions.members(inner):
                 return OneOf(tuple(self._reference(module, Ref(name)) for name in union))
-            if self.naming.item_types and isinstance(node, Scalar) and _says_more(node, inner, place):
-                return NamedExpr("", self._scalar(module, owner, word, node, inner, definition))
             return self.type_of(module, node)
 
         def maybe_null(inner: Value, word: str, place: str) -> TypeExpr:
@@ -341,19 +348,20 @@ class _Planner:
         plans = []
         for member in _head_first(struct.fields, is_kind=not path and _kind_of(definition) is not None):
             expr = type_of(member.value, member.wire_name, f"{path}.{member.wire_name}")
-            plans.append(
-                FieldPlan(
-                    attribute=attributes[member.wire_name],
-                    wire_name=member.wire_name,
-                    type=expr,
-                    required=self.presence.must_be_sent(definition, member),
-                    listed=member.required,
-                    nullable=member.value.nullable,
-                    value=member.value,
-                    default=self.presence.known_default(definition, member),
-                )
-            )
+            plans.append(self._field(definition, member, attributes[member.wire_name], expr))
         return tuple(plans)
+
+    def _field(self, definition: Definition, member: Field, attribute: str, expr: TypeExpr) -> FieldPlan:
+        return FieldPlan(
+            attribute=attribute,
+            wire_name=member.wire_name,
+            type=expr,
+            required=self.presence.must_be_sent(definition, member),
+            listed=member.required,
+            nullable=member.value.nullable,
+            value=member.value,
+            default=self.presence.known_default(definition, member),
+        )
 
     def _inline_name(self, module: ModulePlan, definition: Definition, owner: str, word: str) -> str:
         """A free name for the class of the field ``word`` of the class ``owner``."""
@@ -385,17 +393,21 @@ class _Planner:
             module.enums.append(plan)
         return plan.name
 
-    def _scalar(
-        self, module: ModulePlan, owner: str, word: str, node: Scalar, value: Value, definition: Definition
+    def _item(
+        self, module: ModulePlan, definition: Definition, owner: str, word: str, expr: TypeExpr, value: Value
     ) -> str:
-        """The name of the type of a scalar; one for all of a module that have one name and say the same."""
-        key = (module.name, word, node, value.doc, repr(value.constraints))
-        plan = self.scalars.get(key)
-        if plan is None:
-            plan = self.scalars[key] = ScalarPlan(
-                name=self._inline_name(module, definition, owner, word), type=node, value=value
-            )
-            module.scalars.append(plan)
+        """The name of the type of an item; one for all scalars of a module that have one name and say the same."""
+        if isinstance(value.type, Scalar):
+            key = (module.name, word, expr, value.doc, repr(value.constraints))
+            if (plan := self.items.get(key)) is not None:
+                return plan.name
+            name = self._inline_name(module, definition, owner, word)
+            plan = self.items[key] = ItemPlan(name=name, type=expr, value=value)
+        else:
+            holder = "Items" if isinstance(value.type, ListOf) else "Values"
+            name = self._inline_name(module, definition, owner, word + holder)
+            plan = ItemPlan(name=name, type=expr, value=value)
+        module.items.append(plan)
         return plan.name
 
     def type_of(self, module: ModulePlan, node: Type) -> TypeExpr:
@@ -455,14 +467,27 @@ def _members(value: Value, definition: Definition) -> tuple[Json, ...]:
     return members if wanted and members and all(type(member) is wanted for member in members) else ()
 
 
-def _says_more(node: Scalar, value: Value, place: str) -> bool:
-    """Whether an item, or a value of a map, says more than can be said of it at the field that holds it."""
-    if node.is_moment or node.format == "byte":
-        return False
+def _says_more(value: Value, place: str) -> bool:
+    """Whether an item, or a value of a map, says more than can be said of it at the field that holds it. Those of types
+    that each language has functions for (times, quantities, any JSON) stay as they are."""
+    node = value.type
+    if isinstance(node, Scalar):
+        is_fit = not (node.is_moment or node.format == "byte")
+    else:
+        is_fit = isinstance(node, ListOf | MapOf | Struct) or node == RawJson(object_only=True)
     in_map = place.endswith("{}")
-    return place.endswith(("[]", "{}")) and bool(
-        value.doc or (in_map and value.constraints != NO_CONSTRAINTS)
+    return (
+        is_fit
+        and place.endswith(("[]", "{}"))
+        and bool(value.doc or (in_map and value.constraints != NO_CONSTRAINTS))
     )
+
+
+def _as_struct(value: Value) -> Value:
+    """An object of any fields as an object without declared ones that keeps others."""
+    if isinstance(value.type, RawJson):
+        return replace(value, type=Struct(fields=(), preserve_unknown=True))
+    return value
 
 
 def _enum_members(members: tuple[Json, ...]) -> tuple[tuple[str, Json], ...]:

@@ -116,6 +116,9 @@ class Configurations:
             return f"map[string]{self._text(expr.values)}"
         if isinstance(expr, OrNull):
             return self._own.pointer(self._text(expr.inner))
+        if isinstance(expr, NamedExpr) and not expr.module and expr.name in self._structs.held:
+            held = self._structs.held[expr.name]
+            return self._text(self._structs.adjusted(held.type, held.value))
         text = self._own.text(expr)
         if not isinstance(expr, NamedExpr) or text.startswith(
             ("metav1.", "runtime.", "resource.", "intstr.")

@@ -126,6 +126,10 @@ def _deep_copies(structs: Structs) -> list[str]:
         blocks.append(_DEEP_COPY.format(name=name, body="".join(line + "\n" for line in body)))
         if name in structs.kind_names:
             blocks.append(_DEEP_COPY_OBJECT.format(name=name))
+    for name, held in structs.held_texts.items():
+        lines = copied(held, "in", "out", structs.scalars)
+        lines[1] = "\t\tin := &in"
+        blocks.append(_DEEP_COPY_HELD.format(name=name, body="".join(line + "\n" for line in lines)))
     return blocks
 
 
@@ -141,6 +145,17 @@ func (in *{name}) DeepCopy() *{name} {{
 	}}
 	out := new({name})
 	in.DeepCopyInto(out)
+	return out
+}}"""
+_DEEP_COPY_HELD = """// DeepCopyInto copies the receiver into out.
+func (in {name}) DeepCopyInto(out *{name}) {{
+	*out = nil
+{body}}}
+
+// DeepCopy copies the receiver.
+func (in {name}) DeepCopy() {name} {{
+	var out {name}
+	in.DeepCopyInto(&out)
 	return out
 }}"""
 _DEEP_COPY_OBJECT = """// DeepCopyObject copies the receiver as an object.

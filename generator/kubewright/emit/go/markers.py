@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import dataclass, replace
 
 from kubewright.emit.code.presence import PRESERVE
 from kubewright.emit.go.text import marker_value, one_line, string
@@ -42,12 +42,23 @@ _FLAGS = {
     "exclusive_maximum": "ExclusiveMaximum",
     "unique_items": "UniqueItems",
 }
+_ALTERNATIVES = {"all_of": "allOf", "any_of": "anyOf", "one_of": "oneOf"}
 # Formats that Go types say by themselves.
 _OF_TYPES = ("", "int32", "int64", "byte", "date-time")
 
 
-def of_field(value: Value, *, required: bool, enum_is_typed: bool, at_type: bool) -> Iterator[str]:
-    """The markers of a field but for its type's; with ``at_type`` the constraints of its class are at the class."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtTypes:
+    """What types say by themselves of what is inside a value: of the innermost, that its ``enum`` is its, or that all
+    its ``constraints`` are; and whether ``items`` of a list are of such a type, not only what they hold."""
+
+    enum: bool = False
+    constraints: bool = False
+    items: bool = False
+
+
+def of_field(value: Value, *, required: bool, said: AtTypes) -> Iterator[str]:
+    """The markers of a field but for those that its types have."""
     yield "+required" if required else "+optional"
     if value.nullable:
         yield "+nullable"
@@ -55,26 +66,25 @@ def of_field(value: Value, *, required: bool, enum_is_typed: bool, at_type: bool
         yield f"+kubebuilder:default:={marker_value(value.default)}"
     if (example := dict(value.extensions).get("example")) is not None:
         yield f"+kubebuilder:example:={marker_value(example)}"
+    yield from of_item(value, said)
+
+
+def of_item(value: Value, said: AtTypes) -> Iterator[str]:
+    """The markers of a type that is an item; of a field those about its value."""
     holds = isinstance(value.type, ListOf | MapOf)
-    said = replace(value.constraints, enum=()) if enum_is_typed else value.constraints
-    yield from _of_value(value, NO_CONSTRAINTS if at_type and not holds else said, _VALIDATION)
+    own = replace(value.constraints, enum=()) if said.enum else value.constraints
+    yield from _of_value(value, NO_CONSTRAINTS if said.constraints and not holds else own, _VALIDATION)
     yield from _of_merge(value.merge, value)
     if isinstance(value.type, ListOf):
         items = value.type.items
-        of_items = replace(items.constraints, enum=()) if enum_is_typed else items.constraints
-        said_there = at_type and not isinstance(items.type, ListOf | MapOf)
-        if not (said_there and isinstance(items.type, Scalar)):
-            yield from _of_value(items, NO_CONSTRAINTS if said_there else of_items, f"{_VALIDATION}items:")
+        of_items = replace(items.constraints, enum=()) if said.enum else items.constraints
+        if not (said.items and isinstance(items.type, Scalar | ListOf | MapOf)):
+            yield from _of_value(items, NO_CONSTRAINTS if said.items else of_items, f"{_VALIDATION}items:")
 
 
 def of_type(said: Constraints) -> Iterator[str]:
     """The markers of a class."""
     yield from _constraints(said, _VALIDATION)
-
-
-def of_scalar(value: Value) -> Iterator[str]:
-    """The markers of a scalar that is a type of its own."""
-    yield from _of_value(value, value.constraints, _VALIDATION)
 
 
 def _of_value(value: Value, said: Constraints, prefix: str) -> Iterator[str]:
@@ -121,19 +131,29 @@ def _constraints(said: Constraints, prefix: str) -> Iterator[str]:
 
 
 def inexpressible(value: Value, *, at_type: bool) -> list[str]:
-    """What no marker says of a value; with ``at_type`` its innermost type has markers of its own."""
-    said = value.constraints
-    alternatives = {f.name for f in fields(said)} & {"all_of", "any_of", "one_of"}
-    found = [name for name in sorted(alternatives) if getattr(said, name)]
-    if isinstance(value.type, IntOrString):
-        found = [name for name in found if name not in ("any_of", "all_of")]
-    if said.negated is not None:
-        found.append("not")
+    """What no marker says of a value and of what lists and maps in it hold; with ``at_type`` its innermost type has
+    markers of its own."""
+    found = _alternatives(value)
     if isinstance(value.type, MapOf) and not at_type:
         inner = value.type.values
         if inner.constraints != NO_CONSTRAINTS and inner.constraints.pattern != QUANTITY:
             found.append("bounds of a map's values")
+    while isinstance(value.type, ListOf | MapOf):
+        holder, value = (
+            ("items", value.type.items) if isinstance(value.type, ListOf) else ("values", value.type.values)
+        )
+        found += [f"{each} of {holder}" for each in _alternatives(value)]
+        if value.nullable:
+            found.append(f"nullable {holder}")
     return found
+
+
+def _alternatives(value: Value) -> list[str]:
+    said = value.constraints
+    found = [word for name, word in _ALTERNATIVES.items() if getattr(said, name)]
+    if isinstance(value.type, IntOrString):
+        found = [word for word in found if word not in ("anyOf", "allOf")]
+    return [*found, "not"] if said.negated is not None else found
 
 
 def _rule(rule: Rule) -> str:

@@ -10,9 +10,9 @@ from kubewright.emit.code.layout import (
     ClassPlan,
     EnumPlan,
     FieldPlan,
+    ItemPlan,
     Layout,
     ModulePlan,
-    ScalarPlan,
     numbered,
     opened,
 )
@@ -27,7 +27,7 @@ from kubewright.emit.code.type_expr import (
     TypeExpr,
 )
 from kubewright.emit.go import openness
-from kubewright.emit.go.markers import inexpressible, of_field, of_kind, of_scalar, of_type
+from kubewright.emit.go.markers import AtTypes, inexpressible, of_field, of_item, of_kind, of_type
 from kubewright.emit.go.text import comment, string, summary, tag
 from kubewright.emit.go.types import EMPTY, MACHINERY, QUANTITY, TypeTexts
 from kubewright.emit.go.uses import ClassUses
@@ -48,7 +48,8 @@ _HEAD = ("apiVersion", "kind")
 
 
 class Structs:
-    """Writes the types of a package. After ``types``, ``members`` gives the fields of each struct, as name and type."""
+    """Writes the types of a package. After ``types``, ``members`` gives the fields of each struct, as name and type,
+    and ``held_texts`` the Go type that each named list or map is made of."""
 
     def __init__(
         self,
@@ -68,7 +69,11 @@ class Structs:
         self.kinds = [entry for entry in self.own if entry.kind]
         self.kind_names = {entry.name for entry in self.kinds}
         self._enums = frozenset(enum.name for enum in plan.enums)
-        self.scalars = self._enums | {scalar.name for scalar in plan.scalars}
+        self.scalars = self._enums | {
+            item.name for item in plan.items if not isinstance(item.type, ListOfExpr | MapOfExpr)
+        }
+        self.held = {item.name: item for item in plan.items if item.name not in self.scalars}
+        self.held_texts: dict[str, str] = {}
         self.members: dict[str, list[tuple[str, str]]] = {}
         self.open_members: dict[str, tuple[str, list[str]]] = {}
 
@@ -83,11 +88,12 @@ class Structs:
             for alias in self.plan.aliases
             if not alias.definition.name.startswith(MACHINERY)
         ]
+        items = [self._item(item) for item in self.plan.items]
         if self.package.has_empty:
             blocks.append(f"// ---\n// {EMPTY} is an object without fields.\ntype {EMPTY} struct{{}}")
             self.members[EMPTY] = []
-        blocks += [self._scalar(scalar) for scalar in self.plan.scalars]
-        taken = {entry.name for entry in self.own} | self.scalars
+        blocks += items
+        taken = {entry.name for entry in self.own} | self.scalars | self.held.keys()
         blocks += [self._enum(enum, taken) for enum in self.plan.enums]
         return blocks
 
@@ -116,10 +122,12 @@ class Structs:
         taken.add(name)
         return name
 
-    def _scalar(self, plan: ScalarPlan) -> str:
+    def _item(self, plan: ItemPlan) -> str:
         lines = comment(plan.value.doc) if self.documented else []
-        lines += [f"// {marker}" for marker in of_scalar(plan.value)]
-        base = self.package.text(PlainExpr(plan.type))
+        lines += [f"// {marker}" for marker in of_item(plan.value, self._said_of(plan.type))]
+        base = self.package.text(self.adjusted(plan.type, plan.value))
+        if plan.name in self.held:
+            self.held_texts[plan.name] = base
         return "\n".join([*lines, f"type {plan.name} {base}"])
 
     def _doc(self, uses: ClassUses, doc: str, *, is_kind: bool = False) -> list[str]:
@@ -173,19 +181,9 @@ class Structs:
             lines = ["", "\t// +required"] if field.listed and not entry.is_list else [""]
             return [*lines, f'\tmetav1.{meta} `json:"metadata,omitempty"`']
         lines = [""] + (comment(field.value.doc, "\t") if self.documented else [])
-        inner = _inner(field.type)
-        typed = isinstance(inner, NamedExpr) and not inner.module and inner.name in self._enums
-        at_type = (
-            not typed
-            and isinstance(inner, NamedExpr)
-            and (
-                (not inner.module and inner.name in self.scalars)
-                or self._uses_of(inner.name, inner.module).constraints != NO_CONSTRAINTS
-            )
-        )
-        markers = of_field(field.value, required=field.listed, enum_is_typed=typed, at_type=at_type)
-        lines += [f"\t// {marker}" for marker in markers]
-        if lacking := inexpressible(field.value, at_type=typed or at_type):
+        said = self._said_of(field.type)
+        lines += [f"\t// {marker}" for marker in of_field(field.value, required=field.listed, said=said)]
+        if lacking := inexpressible(field.value, at_type=said.enum or said.constraints):
             lines += ["\t// ---", f"\t// No marker says: {', '.join(lacking)}."]
         text = self._type(field)
         must_be_sent = field.required and not field.nullable
@@ -197,6 +195,20 @@ class Structs:
             options, text = "", self.package.pointer(text)
         members.append((field.attribute, text))
         return [*lines, f"\t{field.attribute} {text} {tag(field.wire_name, options)}"]
+
+    def _said_of(self, expr: TypeExpr) -> AtTypes:
+        """What the types inside ``expr`` say by themselves."""
+        inner = _inner(expr)
+        if not isinstance(inner, NamedExpr):
+            return AtTypes()
+        is_own = not inner.module
+        if is_own and inner.name in self._enums:
+            return AtTypes(enum=True)
+        is_said = (is_own and (inner.name in self.scalars or inner.name in self.held)) or (
+            self._uses_of(inner.name, inner.module).constraints != NO_CONSTRAINTS
+        )
+        items = expr.items if isinstance(expr, ListOfExpr) else None
+        return AtTypes(constraints=is_said, items=is_said and items in (inner, OrNull(inner)))
 
     def _type(self, field: FieldPlan) -> str:
         return self.package.text(self.adjusted(field.type, field.value))

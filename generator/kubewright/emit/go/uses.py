@@ -61,6 +61,8 @@ def uses_of(layout: Layout) -> dict[tuple[str, str], ClassUses]:
         for entry in plan.classes:
             for each in entry.fields:
                 _collect(plan.name, each.type, each.value, found, is_item=False)
+        for item in plan.items:
+            _collect(plan.name, item.type, item.value, found, is_item=True)
     return found
 
 
