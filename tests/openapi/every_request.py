@@ -29,6 +29,7 @@ import msgspec
 from tests.openapi.drawing import Described, Undrawable
 
 from apimachinery.openapi.operation import Left
+from apimachinery.typed.unions import read_untagged
 from kubewright.cli import main
 from kubewright.diagnostics import Diagnostics
 from kubewright.source.reading import read_input
@@ -385,7 +386,7 @@ def _bind(
     keywords = {}
     for key, value in arguments.items():
         if key in by_place:
-            keywords[by_place[key]] = msgspec.convert(value, hints[by_place[key]])
+            keywords[by_place[key]] = msgspec.convert(value, hints[by_place[key]], dec_hook=read_untagged)
     if media is not None and "body" in names:
         kinds = hints["body"]
         members = [each for each in typing.get_args(kinds) if each is not Left]
@@ -407,7 +408,7 @@ def typed(value: Json, kinds: Any) -> Any:
         kinds,
     ):
         try:
-            made = msgspec.convert(value, kind, builtin_types=())
+            made = msgspec.convert(value, kind, builtin_types=(), dec_hook=read_untagged)
             if same(msgspec.to_builtins(made), value):
                 return made
         except (msgspec.ValidationError, TypeError) as error:

@@ -7,6 +7,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from apimachinery.typed.unions import decode
+
 T = TypeVar("T")
 EVENTS: Final = "text/event-stream"
 LINES: Final = frozenset(
@@ -30,7 +32,7 @@ class ServerSentEvent:
 
     def read(self, kind: type[T]) -> T:
         """The data as a value of ``kind``, a generated model. Raises ``msgspec.DecodeError``."""
-        return msgspec.json.decode(self.data, type=kind)
+        return decode(self.data, kind)
 
 
 @dataclass(slots=True)

@@ -15,6 +15,8 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from apimachinery.typed.unions import dropped_values
+
 T = TypeVar("T")
 _KEPT = "__kept__"
 
@@ -95,13 +97,19 @@ class DataclassForm:
             raise msgspec.ValidationError(f"{fault} - at `{place}`") from None
 
     def _one_of(self, value: Any, members: list[Any], kind: Any, place: str) -> Any:
-        """A value of one of several types: the first that it fits."""
+        """A value of one of several types: the first that holds it whole, or the one that drops the least."""
+        fits = []
         for member in members:
             try:
-                return self._value(value, member, place)
+                made = self._value(value, member, place)
             except msgspec.ValidationError:
                 continue
-        raise msgspec.ValidationError(f"Expected `{kind}` - at `{place}`")
+            fits.append((dropped_values(value, self.encode(made)), made))
+            if not fits[-1][0]:
+                break
+        if not fits:
+            raise msgspec.ValidationError(f"Expected `{kind}` - at `{place}`")
+        return min(fits, key=lambda fit: fit[0])[1]
 
     def _names(self, kind: Any) -> Mapping[str, str]:
         return self._attributes.get(_called(kind), {})

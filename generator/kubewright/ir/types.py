@@ -182,7 +182,8 @@ NO_CONSTRAINTS: Final = Constraints()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
     """What is at one place. ``extensions`` keeps every ``x-*`` key this IR has no node for, sorted
-    by key: nothing a spec says is dropped.
+    by key: nothing a spec says is dropped. ``alternatives`` are the types that ``constraints.one_of`` or ``any_of``
+    name where the type is any JSON: those of a union.
     Two values are equal where they say the same, in whatever words and place."""
 
     type: Type
@@ -193,6 +194,7 @@ class Value:
     merge: Merge = DEFAULT_MERGE
     constraints: Constraints = NO_CONSTRAINTS
     extensions: tuple[tuple[str, Json], ...] = ()
+    alternatives: tuple[Value, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from kubewright.ir.api import Fragment
 from kubewright.ir.types import Definition, Json
 from kubewright.location import Document
 from kubewright.source import paths
+from kubewright.source.alternatives import name_alternatives
 from kubewright.source.definitions import read_definitions
 from kubewright.source.operations import read_interface
 from kubewright.source.schema import Dialect
@@ -38,6 +39,7 @@ def read_openapi(
     if operations:
         interface, inline = read_interface(document, dialect, {d.name for d in definitions}, diagnostics)
         definitions += inline
+    definitions = name_alternatives(definitions)
     return Fragment(origin=document.file, definitions=definitions, resources=resources, interface=interface)
 
 

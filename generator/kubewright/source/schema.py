@@ -40,22 +40,24 @@ from kubewright.ir.types import (
     Value,
 )
 from kubewright.location import Document, escape_pointer
-from kubewright.source import markers
+from kubewright.source import alternatives, markers
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """What differs among the documents a schema may be in. ``ref_prefix`` begins every ``$ref``, empty
     where there are none; ``null_means_nothing``: a ``null`` next to another type says nothing (the
-    kubernetes-validate package adds one to every optional field); ``structural``: a CRD's schema."""
+    kubernetes-validate package adds one to every optional field); ``structural``: a CRD's schema;
+    ``type_lists``: a value may be of several types (OpenAPI 3.1)."""
 
     ref_prefix: str
     null_means_nothing: bool = False
     structural: bool = False
+    type_lists: bool = False
 
 
 OPENAPI_V2 = Dialect("#/definitions/")
-OPENAPI_V3 = Dialect("#/components/schemas/")
+OPENAPI_V3 = Dialect("#/components/schemas/", type_lists=True)
 KUBERNETES_VALIDATE = Dialect("#/$defs/", null_means_nothing=True)
 STRUCTURAL = Dialect("", structural=True)
 
@@ -134,6 +136,8 @@ class SchemaReader:
             return Value(type=RawJson(), location=self.document.at(pointer))
         if not self.dialect.structural and (found := _without_null(schema, pointer)) is not None:
             return replace(self.read(*found), nullable=True)
+        if self.dialect.type_lists and (by_type := alternatives.by_type(schema)) is not None:
+            return self.read(by_type, pointer)
         nullable, word = self._read_type_word(schema, pointer)
         node, consumed = self._read_type(schema, word, pointer)
         merge = markers.read_merge(schema, pointer, self.document, self.diagnostics)
@@ -148,6 +152,7 @@ class SchemaReader:
             merge=merge,
             constraints=self._read_constraints(schema, consumed, node, pointer),
             extensions=extensions,
+            alternatives=self._read_alternatives(schema, node, pointer),
         )
 
     def fault(self, code: str, message: str, pointer: str, hint: str = "") -> None:
@@ -232,6 +237,15 @@ class SchemaReader:
         if isinstance(members, list) and members and all(isinstance(member, str) for member in members):
             return Scalar(Primitive.STRING), ""
         return RawJson(), ""
+
+    def _read_alternatives(self, schema: Json, node: Type, pointer: str) -> tuple[Value, ...]:
+        """The members of a union; none where one of them cannot be read, or nothing says what it is."""
+        if self.dialect.structural or not isinstance(node, RawJson):
+            return ()
+        key = next((key for key in ("oneOf", "anyOf") if isinstance(schema.get(key), list)), "")
+        apart = replace(self, diagnostics=Diagnostics())
+        found = [apart.read(part, f"{pointer}/{key}/{at}") for at, part in enumerate(schema.get(key, ()))]
+        return () if apart.diagnostics.has_errors else tuple(found)
 
     def _composed(self, schema: Json, inside: tuple[str, ...]) -> Json | None:
         """An object schema that is put together by ``allOf``, as one; ``None`` where some part is not an object of this

@@ -491,9 +491,13 @@ def test_long_names_take_no_module_to_black(
     def refuse(source: str) -> str:
         raise AssertionError(f"a module of {source.count(chr(10))} lines goes to black")
 
+    some = {"type": "array", "items": {"type": "object", "properties": {"a": TEXT}}}
+    spec["paths"]["/b"] = {"post": operation(f"put_{long}", tag="b", **body(some, required=False))}
+    (folder / "long.json").write_text(json.dumps(spec))
     monkeypatch.setattr(render, "formatted", refuse)
     arguments = ["generate", str(folder / "long.json"), "--package", "long_shop", "--output", str(folder)]
     assert main([*arguments, "-q", "-j1"]) == 0
+    assert "| Left = LEFT_OUT,\n" in (folder / "long_shop/operations/b.py").read_text()
 
 
 def test_an_operation_id_twice_is_a_warning(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

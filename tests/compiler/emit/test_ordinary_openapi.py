@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from apimachinery.openapi import decode
 from kubewright.cli import main
 
 Json = Any
@@ -73,11 +74,11 @@ def test_models_of_an_ordinary_document(folder: Path) -> None:
     assert models.Pet(name="a", id=1).y is None
     assert models.Pet.__doc__.startswith("A pet with a number.")
     assert models.Kitten(name="a", id=1, mother=models.Pet(name="b", id=2)).mother.id == 2
-    zoo = msgspec.json.decode(b'{"animals": [{"kind": "cat", "lives": 9}, {"kind": "Dog"}]}', type=models.Zoo)
+    zoo = decode(b'{"animals": [{"kind": "cat", "lives": 9}, {"kind": "Dog"}]}', models.Zoo)
     assert zoo.animals == [models.Cat(lives=9), models.Dog()]
     assert json.loads(msgspec.json.encode(zoo))["animals"][0] == {"kind": "cat", "lives": 9}
     text = (folder / "pets_api/models/models.py").read_text()
-    assert "Either: TypeAlias = Any" in text
+    assert "Either: TypeAlias = Untagged[Pet | Zoo]" in text
     assert '"""Models of this API."""' in text and "Dog, ." not in text
 
 
@@ -101,21 +102,110 @@ def told_apart(*kinds: Json, mapping: Json = None) -> Json:
         ),
         (({"enum": ["a", "c"], **TEXT}, {"enum": ["b"], **TEXT}), {"c": "A", "b": "B"}, ("c", "b")),
         ((TEXT, TEXT), {"x": "A"}, ("x", "B")),
-        (({"enum": ["a", "c"], **TEXT}, TEXT), None, None),
-        ((TEXT, TEXT), {"x": "A", "y": "A", "z": "B"}, None),
+        (({"enum": ["a", "c"], **TEXT}, TEXT), None, ("a c", "B")),
+        ((TEXT, TEXT), {"x": "A", "y": "A", "z": "B"}, ("x y", "z")),
     ],
 )
 def test_members_are_known_by_what_they_allow(folder: Path, kinds: Json, mapping: Json, words: Json) -> None:
     name = f"apart{abs(hash(str((kinds, mapping)))) % 10**8}_api"
     assert generate(told_apart(*kinds, mapping=mapping), name) == 0
     models = importlib.import_module(f"{name}.models")
-    for word, cls in zip(words or ("a", "b"), (models.A, models.B), strict=True):
-        holder = msgspec.json.decode(json.dumps({"it": {"kind": word}}), type=models.Holder)
-        if words:
+    for known, cls in zip(map(str.split, words), (models.A, models.B), strict=True):
+        for word in known:
+            holder = decode(json.dumps({"it": {"kind": word}}), models.Holder)
             assert (type(holder.it), holder.it.kind) == (cls, word)
-            assert json.loads(msgspec.json.encode(models.Holder(it=cls()))) == {"it": {"kind": word}}
+            given = cls(kind=word)
+            assert json.loads(msgspec.json.encode(models.Holder(it=given))) == {"it": {"kind": word}}
+        if len(known) == 1:
+            assert cls() == given
         else:
-            assert holder.it == {"kind": word}
+            with pytest.raises(TypeError, match="kind"):
+                cls()
+    with pytest.raises(msgspec.ValidationError, match=r"Fits no member of `A \| B` .* at `\$.it`"):
+        decode(b'{"it": {"kind": "other"}}', models.Holder)
+
+
+UNIONS = document(
+    Cat={"type": "object", "required": ["lives"], "properties": {"lives": {"type": "integer"}}},
+    Dog={"type": "object", "properties": {"bark": {"type": "boolean"}, "lives": {"type": "integer"}}},
+    Animal={"oneOf": [ref("Cat"), ref("Dog"), {"type": "null"}]},
+    Names={"anyOf": [TEXT, {"type": "array", "items": TEXT}]},
+    Anything={"anyOf": [ref("Cat"), {}]},
+    Holder={
+        "type": "object",
+        "properties": {
+            "animal": ref("Animal"),
+            "names": ref("Names"),
+            "size": {"type": ["string", "integer", "null"], "minLength": 2, "enum": ["xl", 1, None]},
+            "parts": {
+                "type": "array",
+                "items": {
+                    "anyOf": [
+                        {"type": "object", "title": "Text part", "properties": {"text": TEXT}},
+                        {
+                            "type": "object",
+                            "properties": {"type": {"const": "image"}, "url": {"oneOf": [ref("Cat"), TEXT]}},
+                        },
+                        {"type": "array", "items": {"type": "object", "properties": {"deep": TEXT}}},
+                    ]
+                },
+            },
+            "bounds": {
+                "type": "object",
+                "properties": {"a": TEXT, "b": TEXT},
+                "anyOf": [{"required": ["a"]}, {"required": ["b"]}],
+            },
+            "anything": ref("Anything"),
+        },
+    },
+)
+UNIONS["openapi"] = "3.1.0"
+
+
+def test_unions_that_only_values_tell_apart(folder: Path) -> None:
+    assert generate(UNIONS, "unions_api") == 0
+    models = importlib.import_module("unions_api.models")
+    value = {
+        "animal": {"lives": 9},
+        "names": ["a"],
+        "size": 1,
+        "parts": [{"type": "image", "url": {"lives": 1}}, {"text": "t"}, [{"deep": "d"}]],
+        "bounds": {"a": "x"},
+        "anything": [1],
+    }
+    holder = decode(json.dumps(value), models.Holder)
+    assert holder.animal == models.Cat(lives=9)
+    image, text, (deep,) = holder.parts
+    assert (image.url, text) == (models.Cat(lives=1), models.TextPart(text="t"))
+    assert type(image).__name__ == "HolderPartImage" and deep.deep == "d"
+    assert json.loads(msgspec.json.encode(holder)) == value
+    assert decode(b'{"animal": {"lives": 9, "bark": true}}', models.Holder).animal.bark is True
+    assert decode(b'{"animal": null}', models.Holder).animal is None
+    written = (folder / "unions_api/models/models.py").read_text()
+    assert "Animal: TypeAlias = Untagged[Cat | Dog]" in written
+    assert "Names: TypeAlias = str | list[str]\n" in written
+    assert 'size: Literal["xl"] | Literal[1] | UnsetType | None' in written
+    assert "bounds: HolderBounds | None" in written and "anything: Any" in written
+    with pytest.raises(msgspec.ValidationError, match=r"Fits no member .*`\$.lives`.* at `\$.animal`"):
+        decode(b'{"animal": {"lives": "9"}}', models.Holder)
+
+
+@pytest.mark.parametrize("models", ["dataclass", "pydantic", "typeddict"])
+def test_unions_in_other_flavours(folder: Path, models: str) -> None:
+    name = f"{models}_unions_api"
+    assert generate(UNIONS, name, "--models", models) == 0
+    made = importlib.import_module(f"{name}.models.models")
+    value = {"animal": {"bark": True}, "parts": [{"url": {"lives": 2}, "type": "image"}], "names": "n"}
+    if models == "dataclass":
+        form = importlib.import_module(f"{name}.json_form")
+        holder = form.decode(value, made.Holder)
+        assert (type(holder.animal), form.encode(holder)) == (made.Dog, value)
+        assert type(form.decode({"animal": {"lives": 1, "bark": True}}, made.Holder).animal) is made.Dog
+    elif models == "pydantic":
+        holder = made.Holder.model_validate(value)
+        assert type(holder.animal) is made.Dog and type(holder.parts[0].url) is made.Cat
+    else:
+        assert "HolderPartImage" in str(made.Holder.__annotations__["parts"])
 
 
 def test_a_faulty_document_is_read_as_far_as_it_goes(
@@ -137,7 +227,7 @@ def test_a_faulty_document_is_read_as_far_as_it_goes(
     said = capsys.readouterr().err
     assert "warning K102" in said and "warning K201" in said and "error" not in said
     thing = importlib.import_module("faulty_api.models").Thing
-    assert msgspec.json.decode(b'{"mode": "a", "list": [1], "other": {"x": 1}}', type=thing).other == {"x": 1}
+    assert decode(b'{"mode": "a", "list": [1], "other": {"x": 1}}', thing).other == {"x": 1}
 
 
 def test_null_as_openapi_3_1_says_it(folder: Path) -> None:
@@ -159,7 +249,7 @@ def test_null_as_openapi_3_1_says_it(folder: Path) -> None:
     spec["openapi"] = "3.1.0"
     assert generate(spec, "null_api") == 0
     models = importlib.import_module("null_api.models")
-    made = msgspec.json.decode(b'{"pet": null, "age": null, "role": "a", "kind": "owner"}', type=models.Owner)
+    made = decode(b'{"pet": null, "age": null, "role": "a", "kind": "owner"}', models.Owner)
     assert (made.pet, made.age, made.role) == (None, None, "a")
     assert json.loads(msgspec.json.encode(made))["pet"] is None
     text = (folder / "null_api/models/models.py").read_text()

@@ -31,7 +31,7 @@ from kubewright.emit.code.type_expr import (
     TypeExpr,
     or_null,
 )
-from kubewright.emit.code.unions import Unions
+from kubewright.emit.code.unions import Tag, Unions
 from kubewright.ir.api import Api, External
 from kubewright.ir.check import resolve
 from kubewright.ir.packages import is_built_in
@@ -87,7 +87,7 @@ class ClassPlan:
     """One class. ``kind`` is its GVK where it is a Kind; ``path`` says which part of the definition it is;
     ``is_open`` whether objects may hold fields besides the declared ones. With ``keeps_origin`` a Kind may hold,
     anywhere inside, more than its model shows: unknown fields that are kept, or times of more digits. As a member of
-    a union that has a discriminator it has a ``tag``: the field and its value."""
+    a union that has a discriminator it has a ``tag``: the field and its values."""
 
     name: str
     definition: Definition
@@ -98,7 +98,7 @@ class ClassPlan:
     is_list: bool = False
     is_open: bool = False
     keeps_origin: bool = False
-    tag: tuple[str, str] | None = None
+    tag: Tag | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,18 +182,7 @@ class Outside:
 
     def type_of(self, value: Value, module: ModulePlan) -> TypeExpr:
         """The type of a value that holds no inline class."""
-        expr = self._type_of(value, module)
-        return or_null(expr) if value.nullable else expr
-
-    def _type_of(self, value: Value, module: ModulePlan) -> TypeExpr:
-        node = value.type
-        if isinstance(node, ListOf):
-            return ListOfExpr(self.type_of(node.items, module))
-        if isinstance(node, MapOf):
-            return MapOfExpr(self.type_of(node.values, module))
-        if isinstance(node, Scalar) and (members := _members(value, _NOBODY)):
-            return Literals(members)
-        return self._planner.type_of(module, node)
+        return self._planner.value_type(module, value)
 
 
 def definition_class_names(api: Api, naming: Naming = PYTHON) -> dict[str, str]:
@@ -249,6 +238,8 @@ class _Planner:
             self.used[definition.group, definition.version].add(self.class_names[definition.name])
         self.presence = Presence(self.table, self.crds, interface=api.interface)
         self.unions = Unions(self.table)
+        # Decoders of kinds (``typed.scheme``) know no unions, and no kind has one.
+        self.has_unions = not any(definition.kinds for definition in api.definitions)
         self.forms = api.interface.forms if api.interface else frozenset()
         aliases = {_foreign_name(external, self.module_names) for external in api.external}
         self.reserved = frozenset(self.module_names.values()) | aliases
@@ -337,8 +328,8 @@ class _Planner:
                 if self.enums is not None:
                     return NamedExpr("", self._enum(module, definition, owner, word, members))
                 return Literals(members)
-            if union := self.unions.members(inner):
-                return OneOf(tuple(self._reference(module, Ref(name)) for name in union))
+            if inner.alternatives and self.has_unions:
+                return self._union(module, inner)
             return self.type_of(module, node)
 
         def maybe_null(inner: Value, word: str, place: str) -> TypeExpr:
@@ -422,6 +413,28 @@ class _Planner:
             return PlainExpr(RawJson(object_only=True))
         return PlainExpr(node)
 
+    def value_type(self, module: ModulePlan, value: Value) -> TypeExpr:
+        """The type of a value that holds no inline class, or null."""
+        expr = self._value_type(module, value)
+        return or_null(expr) if value.nullable else expr
+
+    def _value_type(self, module: ModulePlan, value: Value) -> TypeExpr:
+        node = value.type
+        if isinstance(node, ListOf):
+            return ListOfExpr(self.value_type(module, node.items))
+        if isinstance(node, MapOf):
+            return MapOfExpr(self.value_type(module, node.values))
+        if isinstance(node, Scalar) and (members := _members(value, _NOBODY)):
+            return Literals(members)
+        return self._union(module, value) if value.alternatives else self.type_of(module, node)
+
+    def _union(self, module: ModulePlan, value: Value) -> TypeExpr:
+        """The type of a value that has alternatives: any value, where one of them says nothing."""
+        if not self.has_unions or self.unions.is_open(value):
+            return ANY
+        members = tuple(dict.fromkeys(self.value_type(module, each) for each in value.alternatives))
+        return OneOf(members, self.unions.overlap(value)) if len(members) > 1 else members[0]
+
     def _reference(self, module: ModulePlan, node: Ref) -> TypeExpr:
         target = self.table.get(node.name)
         if target is None:
@@ -429,7 +442,7 @@ class _Planner:
         meaning = resolve(node, self.table)
         if isinstance(meaning, IntOrString):
             return PlainExpr(meaning)
-        if isinstance(meaning, RawJson) and not self.unions.members(target.value):
+        if isinstance(meaning, RawJson) and (not self.has_unions or self.unions.is_open(target.value)):
             return PlainExpr(meaning)
         if (external := self.external.get(node.name)) is not None:
             alias = _foreign_name(external, self.module_names)
@@ -446,8 +459,8 @@ class _Planner:
     def _alias_type(self, module: ModulePlan, definition: Definition) -> TypeExpr:
         if definition.name in _reached_through_aliases(definition, self.table):
             return ANY
-        if members := self.unions.members(definition.value):
-            return OneOf(tuple(self._reference(module, Ref(name)) for name in members))
+        if definition.value.alternatives:
+            return self._union(module, definition.value)
         return self.type_of(module, definition.value.type)
 
 

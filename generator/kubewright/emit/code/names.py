@@ -58,6 +58,7 @@ RESERVED_CLASSES = frozenset(keyword.kwlist) | {
     "TypedDict",
     "UNSET",
     "UnsetType",
+    "Untagged",
     "datetime",
     "field",
     *(name for name in dir(__import__("builtins")) if name[0].isupper()),

@@ -259,19 +259,16 @@ def _broken(text: str, indent: int) -> str:
     return ("\n" + " " * indent).join(lines)
 
 
-def class_header(name: str, base: str, tag: tuple[str, str] | None = None) -> str:
-    """The line(s) that open a class of keyword-only fields; ``tag`` is the field and value by which a union of classes
-    knows it."""
+def class_header(name: str, base: str) -> str:
+    """The line(s) that open a class of keyword-only fields."""
     words = [base, "kw_only=True"]
-    if tag is not None:
-        words += [f"tag_field={string_literal(tag[0])}", f"tag={string_literal(tag[1])}"]
     line = f"class {name}({', '.join(words)}):"
     lines = "".join(f"    {word},\n" for word in words)
     return line if len(line) <= LINE_LENGTH else f"class {name}(\n{lines}):"
 
 
 _LITERAL_LINE = re.compile(
-    r"""^\s*(?:(?:\w+=|"[^"]*": )?["'].*["'],?|\w+: \w+\[?|\w+\.\w+\(\w*|(?:async )?def \w+\(|\w+,)$"""
+    r"""^\s*(?:(?:\w+=|"[^"]*": )?["'].*["'],?|\w+: \w+\[?|\w+\.\w+\(\w*|(?:async )?def \w+\(|\w+,|\w+: .* = \w+,)$"""
 )
 
 
@@ -279,8 +276,9 @@ def module(source: str) -> str:
     """``source`` with every line that is too long broken as black breaks it.
 
     Black is asked about those statements alone, unless a long line is not a statement of its own; then it gets the
-    whole module. Lines that hold one long literal or name stay, as they do with black; so do lines inside docstrings,
-    which are text of a spec, whatever they look like.
+    whole module. Lines that hold one long literal or name stay, as they do with black; so do parameters with a default,
+    which alone would be assignments of a tuple, and lines inside docstrings, which are text of a spec, whatever they
+    look like.
     """
     lines = source.split("\n")
     in_docstring = False

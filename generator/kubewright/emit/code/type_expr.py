@@ -61,9 +61,10 @@ class OrNull:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """A union of objects that one field tells apart."""
+    """A union. Where its members are not told apart by their JSON types, they are ``tried`` in order."""
 
     members: tuple[TypeExpr, ...]
+    tried: bool = True
 
 
 @dataclass(frozen=True, slots=True)

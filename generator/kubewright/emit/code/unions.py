@@ -1,56 +1,118 @@
-"""Which alternatives of a spec are tagged unions: ``oneOf`` or ``anyOf`` of objects, told apart by a discriminator.
+"""Unions of a spec: which words their members are known by, and which need trying.
 
-A decoder reads such a union by the value of one field. So every member has that field, and one value of it: the one
-that it allows there, or else the one that the mapping gives it, or else its name. A type that two unions would tag
-differently is in none, and the place holds any value, as without a discriminator.
+By a discriminator a member has certain values of a field: those that it allows there, or else those that the mapping
+gives it, or else its name. Where it is one, it need not be given by hand. A type that two unions would know by
+different values keeps the field as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
 
-from kubewright.ir.types import Definition, RawJson, Struct, Value
+from kubewright.ir.types import (
+    Definition,
+    IntOrString,
+    ListOf,
+    Primitive,
+    Quantity,
+    RawJson,
+    Ref,
+    Scalar,
+    Struct,
+    Value,
+)
 from kubewright.ir.walk import values
+
+Tag: TypeAlias = tuple[str, tuple[str, ...]]
+"""A field, and the values of it by which a member of a union is known."""
+_JSON_TYPES = {
+    Primitive.STRING: ("string",),
+    Primitive.INTEGER: ("integer",),
+    Primitive.NUMBER: ("integer", "number"),
+    Primitive.BOOLEAN: ("boolean",),
+}
 
 
 class Unions:
-    """The unions of an API; ``tags`` gives the field and value of each member, by its definition."""
+    """The unions of an API; ``tags`` gives the field and values of each member, by its definition."""
 
     def __init__(self, table: Mapping[str, Definition]) -> None:
         self._table = table
-        self.tags: dict[str, tuple[str, str]] = {}
-        wanted: dict[str, set[tuple[str, str]]] = {}
+        self.tags: dict[str, Tag] = {}
+        wanted: dict[str, set[Tag]] = {}
         for definition in table.values():
             for value in values(definition.value):
-                for name, tag in self._read(value).items():
-                    wanted.setdefault(name, set()).add(tag)
+                for inner in _with_alternatives(value):
+                    for name, tag in self._read(inner).items():
+                        wanted.setdefault(name, set()).add(tag)
         for name, tags in wanted.items():
             if len(tags) == 1:
                 self.tags[name] = next(iter(tags))
 
-    def members(self, value: Value) -> list[str]:
-        """The definitions that ``value`` is one of; empty where it is no tagged union."""
-        found = self._read(value)
-        return list(found) if found and all(self.tags.get(name) == tag for name, tag in found.items()) else []
+    def is_open(self, value: Value) -> bool:
+        """Whether ``value`` may be anything: it has no type and no alternatives, or one of them may."""
+        pending, seen = [value], set[str]()
+        while pending:
+            value = pending.pop()
+            node = value.type
+            if isinstance(node, Ref):
+                target = self._table.get(node.name)
+                if target is None:
+                    return True
+                if node.name not in seen:
+                    seen.add(node.name)
+                    pending.append(target.value)
+            elif isinstance(node, RawJson):
+                if not value.alternatives and not node.object_only:
+                    return True
+                pending += value.alternatives
+        return False
 
-    def _read(self, value: Value) -> dict[str, tuple[str, str]]:
-        alternatives = value.constraints.one_of or value.constraints.any_of
-        if not alternatives or not isinstance(value.type, RawJson):
-            return {}
+    def overlap(self, value: Value) -> bool:
+        """Whether some JSON may be that of two alternatives of ``value``."""
+        known: list[str] = []
+        plain_text = False
+        for member in value.alternatives:
+            found = self._json_types(member)
+            is_text = isinstance(member.type, Scalar) and found == ("string",) and not member.type.format
+            if not found or ({*found} & {*known} and not (is_text and plain_text and {*found} == {"string"})):
+                return True
+            plain_text = plain_text or is_text
+            known += found
+        return False
+
+    def _json_types(self, value: Value) -> tuple[str, ...]:
+        """The JSON types of a value; none for a union, which holds several by itself."""
+        node, seen = value.type, set[str]()
+        while isinstance(node, Ref) and node.name in self._table and node.name not in seen:
+            seen.add(node.name)
+            value = self._table[node.name].value
+            node = value.type
+        if isinstance(node, Ref) or value.alternatives:
+            return ()
+        if isinstance(node, Scalar):
+            return _JSON_TYPES[node.primitive]
+        if isinstance(node, IntOrString | Quantity):
+            return ("integer", "string") if isinstance(node, IntOrString) else ("integer", "number", "string")
+        return ("array",) if isinstance(node, ListOf) else ("object",)
+
+    def _read(self, value: Value) -> dict[str, Tag]:
+        """The tags of the members of one union; empty where it has none, or they are not objects."""
         discriminator = dict(value.extensions).get("discriminator")
         field = discriminator.get("propertyName") if isinstance(discriminator, dict) else discriminator
-        if not isinstance(field, str):
+        names = [each.type.name for each in value.alternatives if isinstance(each.type, Ref)]
+        if not isinstance(field, str) or len(names) < 2 or len(names) != len(value.alternatives):
             return {}
-        names = [str(part.get("$ref")) for part in alternatives if isinstance(part, dict) and len(part) == 1]
-        if len(names) != len(alternatives) or len(names) < 2 or not all(map(self._is_member(field), names)):
+        if not all(self._has(name, field) for name in names):
             return {}
         mapping = discriminator.get("mapping", {}) if isinstance(discriminator, dict) else {}
         said: dict[str, list[str]] = {}
         for word, target in mapping.items():
             said.setdefault(str(target).rpartition("/")[2], []).append(str(word))
-        found = {name: self._words(name, field, said.get(name, [])) for name in names}
-        tags = {name: (field, words[0]) for name, words in found.items() if len(words) == 1}
-        return tags if len({tag for _, tag in tags.values()}) == len(names) else {}
+        found = {name: self._words(name, field, said.get(name, [])) for name in dict.fromkeys(names)}
+        words = [word for each in found.values() for word in each]
+        return {name: (field, tuple(each)) for name, each in found.items()} if _differ(words) else {}
 
     def _words(self, name: str, field: str, said: list[str]) -> list[str]:
         """By which values of the field a member is known: what it allows there and the mapping says; without either,
@@ -61,18 +123,20 @@ class Unions:
         words = [str(each) for each in allowed if isinstance(each, str)]
         return [word for word in said or words if not words or word in words] or said or words or [name]
 
-    def _is_member(self, field: str) -> _Member:
-        return _Member(self._table, field)
-
-
-class _Member:
-    """Says whether a name is that of an object with a certain field."""
-
-    def __init__(self, table: Mapping[str, Definition], field: str) -> None:
-        self._table = table
-        self._field = field
-
-    def __call__(self, name: str) -> bool:
+    def _has(self, name: str, field: str) -> bool:
+        """Whether a name is that of an object with that field."""
         definition = self._table.get(name)
         node = definition.value.type if definition is not None else None
-        return isinstance(node, Struct) and any(member.wire_name == self._field for member in node.fields)
+        return isinstance(node, Struct) and any(member.wire_name == field for member in node.fields)
+
+
+def _differ(words: list[str]) -> bool:
+    return len(set(words)) == len(words)
+
+
+def _with_alternatives(value: Value) -> Iterator[Value]:
+    """``value`` and the values among its alternatives."""
+    yield value
+    for member in value.alternatives:
+        for inner in values(member):
+            yield from _with_alternatives(inner)

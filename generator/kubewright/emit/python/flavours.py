@@ -284,6 +284,8 @@ class _Schema:
             members = list(ast.literal_eval(node.slice)) if isinstance(node.slice, ast.Tuple) else []
             members = members or [ast.literal_eval(node.slice)]
             return {"type": "string" if isinstance(members[0], str) else "integer", "enum": members}
+        if node.value.id == "Untagged":
+            return self._type(home, node.slice)
         if node.value.id == "list":
             return {"type": "array", "items": self._type(home, node.slice)}
         assert node.value.id == "dict" and isinstance(node.slice, ast.Tuple), ast.dump(node)

@@ -165,6 +165,7 @@ class Operations:
                 uses={
                     "datetime": "datetime" in words,
                     "events": "ServerSentEvent" in words,
+                    "unions": "Untagged" in words,
                     "iterators": any(method.stream for method in methods),
                     "typing": [name for name, used in typing.items() if used],
                 },

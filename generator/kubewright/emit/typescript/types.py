@@ -85,7 +85,7 @@ class TypeWriter:
         elif plan.kind and not plan.is_list and field.wire_name == "metadata":
             required = True
         elif plan.tag and field.wire_name == plan.tag[0]:
-            text, required = literal(plan.tag[1]), True
+            text, required = " | ".join(map(literal, plan.tag[1])), True
         if field.nullable and text != "unknown":
             text += " | null"
         yield f"  {property_name(field.wire_name)}{'' if required else '?'}: {text};"

@@ -41,8 +41,9 @@ def annotation(expr: TypeExpr) -> str:
             return f"dict[str, {annotation(values)}]"
         case OrNull(inner):
             return f"{annotation(inner)} | None"
-        case OneOf(members):
-            return " | ".join(map(annotation, members))
+        case OneOf(members, tried):
+            text = " | ".join(dict.fromkeys(map(annotation, members)))
+            return f"Untagged[{text}]" if tried else text
         case NamedExpr(module, name):
             return f"{module}.{name}" if module else name
         case ForeignExpr(alias, name):

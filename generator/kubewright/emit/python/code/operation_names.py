@@ -17,7 +17,8 @@ CLIENT_NAMES = frozenset(
 """Names that clients have already."""
 _TAKEN_ARGUMENTS = frozenset({"self", "body", "content_type", "str", "list", "dict", "int", "float", "bytes"})
 _RUNTIME = frozenset(
-    {"Operation", "Parameter", "Body", "Left", "Any", "Literal", "TypeAlias"} | {"Iterator", "AsyncIterator"}
+    {"Operation", "Parameter", "Body", "Left", "Any", "Literal", "TypeAlias", "Untagged"}
+    | {"Iterator", "AsyncIterator"}
 )
 
 

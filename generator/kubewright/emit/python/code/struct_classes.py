@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kubewright.emit.code.layout import ClassPlan, FieldPlan, ModulePlan
 from kubewright.emit.code.names import camel
 from kubewright.emit.code.render import class_header, docstring, literal, render, statement, string_literal
+from kubewright.emit.code.type_expr import Literals
 from kubewright.emit.interface import Options
 from kubewright.emit.python.code.annotations import annotation
 from kubewright.ir.types import ABSENT
@@ -26,7 +27,7 @@ class StructClasses:
         """The text of one module of classes; ``stem`` is its name, and that of the modules it imports."""
         lines = {
             c.name: [
-                _tag_line(f, c.tag) if c.tag and f.wire_name == c.tag[0] else _field_line(f, c.kind)
+                _tag_line(f, c.tag[1]) if c.tag and f.wire_name == c.tag[0] else _field_line(f, c.kind)
                 for f in c.fields
             ]
             for c in plan.classes
@@ -63,7 +64,7 @@ class StructClasses:
 
     def _class(self, plan: ClassPlan, home: ModulePlan, lines: list[str]) -> dict[str, object]:
         return {
-            "header": class_header(plan.name, "Object" if plan.kind else "Part", plan.tag),
+            "header": class_header(plan.name, "Object" if plan.kind else "Part"),
             "docstring": docstring(self._doc(plan, home), 4),
             "kind": plan.kind
             and {
@@ -124,6 +125,10 @@ class _Uses:
         return [name for name in ("UNSET", "UnsetType", "field") if name in words]
 
     @property
+    def unions(self) -> bool:
+        return "Untagged" in self._words()
+
+    @property
     def datetime(self) -> bool:
         return "datetime" in self._words()
 
@@ -145,10 +150,14 @@ def home_version(kind: tuple[str, str, str]) -> str:
     return f"{kind[0]}/{kind[1]}" if kind[0] else kind[1]
 
 
-def _tag_line(plan: FieldPlan, tag: tuple[str, str]) -> str:
-    """The field that tells the members of a union apart: it is read of each object, and written by itself."""
-    word = string_literal(tag[1])
-    return f"{plan.attribute}: ClassVar[Literal[{word}]] = {word}"
+def _tag_line(plan: FieldPlan, words: tuple[str, ...]) -> str:
+    """The field that tells the members of a union apart: where it has one value, it need not be given, and is always
+    written."""
+    if len(words) > 1:
+        return _field_line(replace(plan, type=Literals(words), required=True, nullable=False), None)
+    word = string_literal(words[0])
+    rename = f"name={string_literal(plan.wire_name)}, " if camel(plan.attribute) != plan.wire_name else ""
+    return f"{plan.attribute}: Literal[{word}] = field({rename}default_factory=lambda: {word})"
 
 
 def _field_line(plan: FieldPlan, kind: tuple[str, str, str] | None) -> str:
