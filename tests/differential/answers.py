@@ -38,6 +38,8 @@ _ADDRESS = re.compile(r"127\.0\.0\.1(?::\d+)?")
 _HASH = re.compile(r"[A-Za-z0-9+/]{11}=")  # a storageVersionHash
 _OPAQUE = {"selfLink", "serverRelativeURL", "hash", "storageVersionHash", "serverAddress"}
 _TEXTS = {"message", "warning"}
+_OF_MAPS = re.compile("unrecognized format|: (?:Invalid value|Required value|Forbidden|Duplicate value)")
+"""Warnings that kube-apiserver collects along a map: formats of schemas, and rules that old values break."""
 
 
 def is_own_failure(status: int, text: str) -> bool:
@@ -189,8 +191,8 @@ def _ordered(value: Any) -> Any:
             # Two controllers of kube-apiserver write them, and either may be the first.
             found["conditions"] = sorted(conditions, key=lambda each: str(each.get("type")))
         warnings = found.get("warning")
-        if isinstance(warnings, list) and all("unrecognized format" in str(each) for each in warnings):
-            found["warning"] = sorted(warnings)  # of a map, too
+        if isinstance(warnings, list) and all(_OF_MAPS.search(str(each)) for each in warnings):
+            found["warning"] = sorted(warnings)
         if isinstance(found.get("message"), str):
             found["message"] = sorted(re.split(r", |\]|\[|\n", found["message"]))
         return found

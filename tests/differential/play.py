@@ -17,7 +17,9 @@ from tests.differential.connection import Server, Watch
 from tests.differential.conversation import Conversation, Step, at, fill
 from tests.differential.kubectl import Kubectl
 
-_OWN_COLUMNS = re.compile(r"^/apis/[^/]+\.example\.com/")  # a CRD's, which are compared to the letter
+_OWN_COLUMNS = re.compile(
+    r"^/apis/[^/]+\.example\.com/(?!.*/scale$)"
+)  # a CRD's, which are compared to the letter
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 

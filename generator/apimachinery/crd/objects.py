@@ -80,13 +80,17 @@ def check_values(
     scale: dict[str, Any] | None,
     status_only: bool = False,
     own: Callable[[dict[str, Any], dict[str, Any] | None], list[FieldError]] | None = None,
+    misfit: Callable[[], None] | None = None,
 ) -> None:
     """Add to ``found``, which has the faults of the metadata, everything that is asked after them.
 
-    ``status_only`` for a write of the status; ``own`` is what the kind's author asks besides the schema.
+    ``status_only`` for a write of the status; ``own`` is what the kind's author asks besides the schema; ``misfit`` is
+    called where the object does not fit the schema, be it by what is unchanged.
     """
     valid = schema.is_valid(obj)
     if not valid:
+        if misfit is not None:
+            misfit()
         of_schema = schema.status_faults if status_only else schema.schema_faults
         found.faults += of_schema(obj, old)
     if scale is not None:

@@ -145,8 +145,7 @@ class FieldOwnership:
         try:
             merged, after = self._merge(base, applied, fields, managed, owner, force=force)
         except Misfit:
-            faults = explain(self._type, base, strict=False)
-            raise MergeError(f"failed to create typed live object ({_title(base)}): {faults}") from None
+            raise self._unfit(base) from None
         mine = after.pop(owner, None)
         if mine is not None and (kept := difference(mine.fields, NEVER_OWNED)):
             time = mine.time if merged is base or same(merged, base) else now
@@ -154,6 +153,23 @@ class FieldOwnership:
         if manager == last_applied.MANAGER:
             merged = last_applied.follow(merged, applied)
         return _with_entries(merged, after)
+
+    def check_live(self, live: JsonObject) -> None:
+        """Raises ``MergeError`` (500) where a stored object does not fit the schema, so that none can apply to it."""
+        if not self.fits(live):
+            raise self._unfit(_without_entries(live))
+
+    def fits(self, obj: JsonObject) -> bool:
+        """Does all of an object fit the schema; ``apply`` and ``update`` look at what changes alone."""
+        try:
+            self._type.owned(_without_entries(obj), strict=False)
+        except Misfit:
+            return False
+        return True
+
+    def _unfit(self, live: JsonObject) -> MergeError:
+        faults = explain(self._type, live, strict=False)
+        return MergeError(f"failed to create typed live object ({_title(live)}): {faults}")
 
     def update(self, live: JsonObject | None, new: JsonObject, manager: str, *, now: str) -> JsonObject:
         """``new`` with the managedFields of a create, replace or patch by ``manager``.
@@ -231,6 +247,7 @@ class FieldOwnership:
                 allowed = last_applied.unchanged_since(live, self._type, version)
             refused = _conflicts(conflict.fields, allowed or {})
             if refused:
+                self.check_live(live)
                 raise Conflicts(refused) from None
         return self._updater.apply(live, applied, fields, version, managed, owner, force=True)
 

@@ -11,7 +11,6 @@ import re
 import unicodedata
 from collections.abc import Callable
 from datetime import date
-from urllib.parse import urlsplit
 
 import re2
 
@@ -37,8 +36,8 @@ def string_format_check(wanted: str) -> Callable[[str], bool] | None:
 
 
 _UUID = r"(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?%s[0-9a-f]{3}-?%s[0-9a-f]{3}-?[0-9a-f]{12}"
-_HOSTNAME = re.compile(r"L-?L{0,62}|(?:L(?:[L-]{0,61}L)?\.)+L(?:-?L){1,62}")
-"""On a text whose letters, digits and symbols were all written ``L``."""
+_HOSTNAME = re.compile(r"[LN]-?[LN]{0,62}|(?:[LN](?:[LN-]{0,61}[LN])?\.)+L{2,63}")
+"""On a text whose letters are written ``L``, its digits and symbols ``N``: a domain at the top has letters only."""
 
 
 def _matches(pattern: str) -> Callable[[str], bool]:
@@ -54,30 +53,50 @@ def _is_hostname(text: str) -> bool:
     octets = text.encode("utf-8", "surrogatepass")
     if len(octets) > 255 or any(len(label) > 63 for label in octets.split(b".")):
         return False
-    shape = "".join(char if char in "-." else "L" if _is_name_char(char) else "X" for char in text)
+    shape = "".join(char if char in "-." else _sort_of(char) for char in text)
     return _HOSTNAME.fullmatch(shape) is not None
 
 
-def _is_name_char(char: str) -> bool:
-    return ("0" <= char <= "9") or unicodedata.category(char)[0] in "LS"
+def _sort_of(char: str) -> str:
+    category = unicodedata.category(char)[0]
+    return "L" if category == "L" else "N" if category == "S" or "0" <= char <= "9" else "X"
+
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_USER = re.compile(r"(?:[A-Za-z0-9._:~!$&'()*+,;=@-]|%[0-9A-Fa-f]{2})*")
+_HOST = re.compile(r"""(?:[A-Za-z0-9_.~!$&'()*+,;=:\]<>"-]|[^\x00-\x7f]|%25|%[89A-Fa-f][0-9A-Fa-f])*""")
+_BRACKETED = re.compile(r"\[([^\]%]*)(?:%25[^\]]+)?\](?::[0-9]*)?")
 
 
 def _is_uri(text: str) -> bool:
-    """Go's url.ParseRequestURI: an absolute URI, or a path from the root."""
-    if not text or any(char <= " " or char == "\x7f" for char in text):
+    """Go's url.ParseRequestURI: a path from the root, or what has a scheme; below that only authorities and escapes
+    in paths are checked."""
+    if not text or any(char < " " or char == "\x7f" for char in text):
         return False
-    if re.search(r"%(?![0-9A-Fa-f]{2})", text.partition("?")[0]):
-        return False
-    if text.startswith("/") or text == "*":
+    if text == "*":
         return True
-    scheme, colon, rest = text.partition(":")
-    if not colon or re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*", scheme) is None or not rest.startswith("/"):
+    scheme = _SCHEME.match(text)
+    rest = (text[scheme.end() :] if scheme else text).partition("?")[0]
+    if not rest.startswith("/"):
+        return scheme is not None
+    if scheme and rest.startswith("//"):
+        authority, slash, path = rest[2:].partition("/")
+        if not _is_authority(authority):
+            return False
+        rest = slash + path
+    return _BAD_ESCAPE.search(rest) is None
+
+
+def _is_authority(text: str) -> bool:
+    user, _, host = text.rpartition("@")
+    if _USER.fullmatch(user) is None:
         return False
-    try:
-        parts = urlsplit(text)
-        return parts.port is None or parts.port >= 0
-    except ValueError:
-        return False
+    if "[" not in host:
+        port = host.rpartition(":")[2] if ":" in host else ""
+        return _HOST.fullmatch(host) is not None and re.fullmatch("[0-9]*", port) is not None
+    found = _BRACKETED.fullmatch(host)
+    return found is not None and _is_ipv6(found[1])
 
 
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~\x{80}-\x{10ffff}-]+"
@@ -95,12 +114,15 @@ def _is_ipv4(text: str) -> bool:
 
 
 def _is_ipv6(text: str) -> bool:
-    return ":" in text and _ip(text) is not None
+    return ":" in text and _ip(text, zeros=False) is not None
 
 
-def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _ip(text: str, *, zeros: bool = True) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """An address; with ``zeros`` parts of IPv4 may begin with them, as they could before Go 1.17."""
     if "%" in text:
         return None
+    if zeros and "." in text:
+        text = re.sub(r"(?<![0-9A-Fa-f])0+(?=[0-9]+(?:\.|$))", "", text)
     try:
         return ipaddress.ip_address(text)
     except ValueError:
@@ -110,13 +132,13 @@ def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 def _is_cidr(text: str) -> bool:
     address, slash, length = text.partition("/")
     found = _ip(address)
-    if not slash or found is None or re.fullmatch(r"[0-9]{1,3}", length) is None:
+    if not slash or found is None or re.fullmatch(r"[0-9]+", length) is None:
         return False
-    return int(length) <= found.max_prefixlen and (length == "0" or not length.startswith("0"))
+    return int(length) <= found.max_prefixlen
 
 
 _MAC = re.compile(
-    r"(?:[0-9A-Fa-f]{2}([:-]))(?:[0-9A-Fa-f]{2}\1)*[0-9A-Fa-f]{2}|(?:[0-9A-Fa-f]{4}\.)+[0-9A-Fa-f]{4}"
+    r"(?:[0-9A-Fa-f]{2}([:-]))(?:[0-9A-Fa-f]{2}\1)*[0-9A-Fa-f]{2}|(?:[0-9A-Fa-f]{4}\.)+[0-9A-Fa-f]{4}|[0-9A-Fa-f]+"
 )
 
 
@@ -214,7 +236,7 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
     "isbn10": _is_isbn10,
     "isbn13": _is_isbn13,
     "creditcard": _is_credit_card,
-    "ssn": _matches(r"\d{3}[- ]?\d{2}[- ]?\d{4}"),
+    "ssn": _matches(r"\d{3}[- ]\d{2}[- ]\d{4}"),
     "hexcolor": _matches(r"#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})"),
     "rgbcolor": _matches(
         r"rgb\(\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*,\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*,"

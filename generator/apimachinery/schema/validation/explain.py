@@ -38,7 +38,7 @@ def _explain_value(node: SchemaNode, value: Any, path: str, correlation: OldAndN
         _enum(result, node, value, path)
         return result
     if node.any_of or node.one_of or node.all_of or node.negated is not None:
-        result.merge(_logic(node, value, path, correlation))
+        result.merge(_logic(node, value, path))
     else:
         result.checks += 1
     result.checks += 1
@@ -207,12 +207,13 @@ def _object(
 _TYPE_META = ("kind", "apiVersion")
 
 
-def _logic(node: SchemaNode, value: Any, path: str, correlation: OldAndNew | None) -> Result:
+def _logic(node: SchemaNode, value: Any, path: str) -> Result:
+    """The faults of anyOf, oneOf, allOf and not; what is below them is judged as if the value were new."""
     result = Result()
     if node.any_of:
         best: Result | None = None
         for alternative in node.any_of:
-            found = _explain_value(alternative, value, path, correlation)
+            found = _explain_value(alternative, value, path, None)
             if not found.faults:
                 best = found
                 break
@@ -225,23 +226,23 @@ def _logic(node: SchemaNode, value: Any, path: str, correlation: OldAndNew | Non
                 )
             result.merge(best)
     if node.one_of:
-        _one_of(result, node, value, path, correlation)
+        _one_of(result, node, value, path)
     if node.all_of:
-        parts = [_explain_value(each, value, path, correlation) for each in node.all_of]
+        parts = [_explain_value(each, value, path, None) for each in node.all_of]
         for part in parts:
             result.merge(part)
         broken = sum(bool(part.faults) for part in parts)
         if broken:
             none = ". None validated" if broken == len(parts) else ""
             result.add(Fault(FaultRule.PLAIN, path, f'"{path}" must validate all the schemas (allOf){none}'))
-    if node.negated is not None and not _explain_value(node.negated, value, path, correlation).faults:
+    if node.negated is not None and not _explain_value(node.negated, value, path, None).faults:
         result.add(Fault(FaultRule.PLAIN, path, f'"{path}" must not validate the schema (not)'))
     result.checks += 1
     return result
 
 
-def _one_of(result: Result, node: SchemaNode, value: Any, path: str, correlation: OldAndNew | None) -> None:
-    outcomes = [_explain_value(each, value, path, correlation) for each in node.one_of]
+def _one_of(result: Result, node: SchemaNode, value: Any, path: str) -> None:
+    outcomes = [_explain_value(each, value, path, None) for each in node.one_of]
     valid = [each for each in outcomes if not each.faults]
     if len(valid) == 1:
         result.merge(valid[0])

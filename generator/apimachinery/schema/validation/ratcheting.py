@@ -2,7 +2,8 @@
 
 Theory (KEP-4008). A value whose old counterpart is equal keeps its faults unreported. Fields belong
 together by name, items of a keyed list by their keys; items of sets and plain lists to none: such a list
-counts as a whole.
+counts as a whole. A value with a field that its schema does not name never counts as equal, and below
+anyOf, oneOf, allOf and not every value counts as new.
 """
 
 from __future__ import annotations
@@ -49,8 +50,24 @@ class OldAndNew:
     def unchanged(self) -> bool:
         """Is the new value equal to the old one."""
         if self._same is None:
-            self._same = same(self.new, self.old)
+            self._same = self._equal()
         return self._same
+
+    def _equal(self) -> bool:
+        """Are the values equal; the items of a keyed list in any order, and no field that the schema does not name."""
+        new, old = self.new, self.old
+        if isinstance(new, dict) and isinstance(old, dict):
+            return len(new) == len(old) and all(
+                (inner := self.field(name)) is not None and inner.unchanged() for name in new
+            )
+        if self._is_keyed() and isinstance(new, list) and isinstance(old, list):
+            return len(new) == len(old) and all(
+                (inner := self.item(index)) is not None and inner.unchanged() for index in range(len(new))
+            )
+        return same(new, old)
+
+    def _is_keyed(self) -> bool:
+        return self.node.list_type == "map" and self.node.items is not None
 
     def field(self, name: str) -> OldAndNew | None:
         """The correlation of a field, None where there is no object on both sides."""
@@ -67,8 +84,9 @@ class OldAndNew:
 
     def item(self, index: int) -> OldAndNew | None:
         """The correlation of an item of a keyed list, None where no old item has its keys."""
-        if self.node.list_type != "map" or self.node.items is None or not isinstance(self.old, list):
+        if not self._is_keyed() or not isinstance(self.old, list):
             return None
+        assert self.node.items is not None
         if self._items is None:
             self._items = {}
             for each in self.old:

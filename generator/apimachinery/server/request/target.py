@@ -43,7 +43,7 @@ class WriteTarget:
     read from bytes, as ``Request.hold``; it raises Crowded. ``empties`` is what is sent and empty, for whoever judges
     the object.
     ``has_empties``: the object is stored with empty collections in its metadata that reading it does not show: this
-    write is made whatever it changes, and the next one too.
+    write is made whatever it changes, and the next one too. ``applying``: what is written comes of a server-side apply.
     """
 
     served: Served
@@ -62,6 +62,7 @@ class WriteTarget:
     hold: Callable[..., None] = _hold_nothing
     empties: Empties = ()
     has_empties: bool = False
+    applying: bool = False
 
     @classmethod
     def asked(

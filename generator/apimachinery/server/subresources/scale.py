@@ -175,7 +175,7 @@ class Scales:
         check_configuration(applied, SCALE_VERSION, "Scale")
         SCALES[served.family].check_live(live)
         new = _OWNERSHIP.apply(live, applied, options.manager, force=bool(options.force), now=now())
-        SCALES[served.family].check_applied(applied, target.name)
+        SCALES[served.family].check_applied(applied)
         return new
 
     def _with_scale(self, target: WriteTarget, obj: Json, change: Change, *, applies: bool) -> Json:
@@ -210,10 +210,10 @@ class Scales:
                 f"you requested {form.shown_as}, but the requested object is not a list ({go_type})"
             )
         columns = [
-            {"name": "Name", "type": "string", "format": "", "description": "", "priority": 0},
+            {"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0},
             {"name": "Desired", "type": "integer", "format": "", "description": "", "priority": 0},
             {"name": "Available", "type": "integer", "format": "", "description": "", "priority": 0},
-            {"name": "Age", "type": "string", "format": "", "description": "", "priority": 0},
+            {"name": "Age", "type": "date", "format": "", "description": "", "priority": 0},
         ]
         from apimachinery.server.answer.table import age
 

@@ -50,7 +50,7 @@ class BuiltInScale:
     def check_live(self, live: Json) -> None:
         """Nothing: to all live Scales one can apply."""
 
-    def check_applied(self, applied: Json, name: str) -> None:
+    def check_applied(self, applied: Json) -> None:
         """Nothing: all that is applied can be converted."""
 
 
@@ -82,11 +82,13 @@ class CustomScale:
         if "managedFields" not in live["metadata"]:
             raise plain_failure(_NO_MANAGER + _NO_CONVERTER.format("live", "/"))
 
-    def check_applied(self, applied: Json, name: str) -> None:
+    def check_applied(self, applied: Json) -> None:
         """Raises ApiError 500: the missing converter is noticed once there is something to convert."""
         metadata = applied.get("metadata") or {}
         if applied.get("spec") or metadata.keys() - _NAMES:
-            raise plain_failure(_NO_CONVERTER.format("new", f"{metadata.get('namespace') or ''}/{name}"))
+            raise plain_failure(
+                _NO_CONVERTER.format("new", f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}")
+            )
 
 
 SCALES: Mapping[Family, BuiltInScale | CustomScale] = {BUILT_IN: BuiltInScale(), CUSTOM: CustomScale()}

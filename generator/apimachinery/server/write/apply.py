@@ -44,6 +44,7 @@ def apply(request: Request, target: WriteTarget, pipeline: Pipeline, *, binary: 
     family, ownership = WRITES[served.family], served.ownership(target.subresource)
     manager, force = target.options.manager, bool(target.options.force)
     warnings = list(target.warnings)
+    target.applying = True
 
     def made(live: Json | None) -> Json:
         target.warnings[:] = warnings

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from apimachinery.crd.objects import ObjectValidation, check_values
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.field_errors import FieldError, invalid
@@ -15,13 +17,34 @@ def check_whole(
     """Checks an object that is about to be stored, and collects the warnings about it. Raises ApiError 400, 422."""
     served = target.served
     served.family.check_kind(served, obj, name)
+
+    def misfit() -> None:
+        if old is not None:
+            _disown(target, obj, old)
+
     faults = check_object(
-        served, target.as_sent(obj), old, metadata_faults, target.warnings, subresource=target.subresource
+        served,
+        target.as_sent(obj),
+        old,
+        metadata_faults,
+        target.warnings,
+        subresource=target.subresource,
+        misfit=misfit,
     )
     if faults:
         raise invalid(served.kind, served.said_group, name, faults)
     if served.hooks.warnings is not None and not target.subresource:
         target.warnings.extend(served.hooks.warnings(obj, old))
+
+
+def _disown(target: WriteTarget, obj: Json, old: Json) -> None:
+    """Takes the managedFields off an object that does not fit its schema, or whose stored form does not: nobody can
+    tell who owns what of it. Raises MergeError where the write is an apply."""
+    ownership = target.served.ownership(target.subresource)
+    if target.applying:
+        ownership.check_live(old)
+    elif not (ownership.fits(obj) and ownership.fits(old)):
+        obj["metadata"].pop("managedFields", None)
 
 
 def check_object(
@@ -32,10 +55,12 @@ def check_object(
     warnings: list[str],
     *,
     subresource: str = "",
+    misfit: Callable[[], None] | None = None,
 ) -> list[FieldError]:
     """Every fault of an object; ``metadata_faults`` are those of its metadata. Adds to ``warnings``.
 
     ``subresource`` is the one that is written: a built-in kind asks other things of its status than of the rest.
+    ``misfit`` as in ``check_values``.
     """
     compiled, hooks = served.compiled, served.hooks
     status = subresource == "status"
@@ -68,5 +93,6 @@ def check_object(
         scale=compiled.scale,
         status_only=status,
         own=own,
+        misfit=misfit,
     )
     return found.faults
