@@ -217,6 +217,16 @@ def test_closing_a_watch_from_another_thread_ends_it(server: ApiServer, config: 
         assert list(watch) == []
 
 
+@pytest.mark.parametrize("last", ["keep-alive", "close"])
+def test_closing_a_watch_closes_its_socket(last: str) -> None:
+    head = f"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: {last}\r\n\r\n".encode()
+    with ScriptedServer([head]) as server, Client(config_of(server)) as client:
+        watch = DynamicResource(client, MAPS).watch(bookmarks=False)
+        wire = watch._stream._connection.wire  # type: ignore[attr-defined]
+        watch.close()
+        assert wire.fileno() == -1
+
+
 def test_a_silent_watch_is_broken_when_it_may_not_be_silent(config: Config) -> None:
     with Client(config) as client, pytest.raises(TransportError) as late:
         list(DynamicResource(client, MAPS).watch(silence=0.2, bookmarks=False))

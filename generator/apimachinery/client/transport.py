@@ -524,6 +524,8 @@ class _SyncStream:
             with contextlib.suppress(OSError):  # the other side may have closed it
                 sock.shutdown(socket.SHUT_RDWR)
         self._connection.close()
+        with contextlib.suppress(OSError, ValueError):  # its reader may be closing it too
+            self._answer.close()  # http.client forgets an answer that ends its connection, and the socket stays open
 
 
 # ------------------------------------------------------------------ async
