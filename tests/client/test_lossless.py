@@ -5,15 +5,18 @@ from __future__ import annotations
 import copy
 import gc
 import json
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, UnsetType
 
-from apimachinery.client.calls import typed_codec
+from apimachinery.client.calls import Event, event, no_event, typed_codec
+from apimachinery.client.errors import Gone, UnreadableAnswer, UnreadableObject
 from apimachinery.typed import lossless
 from apimachinery.typed.object import Object, Part
 
@@ -65,6 +68,37 @@ def written(thing: Thing) -> dict[str, Any]:
 def test_an_untouched_object_goes_back_byte_for_byte() -> None:
     raw = json.dumps(NEWER, indent=3).encode()
     assert CODEC.encode(CODEC.decode(raw)) == raw
+
+
+@pytest.mark.parametrize("change", ["ADDED", "MODIFIED", "DELETED"])
+def test_an_object_of_an_event_goes_back_as_well(change: str) -> None:
+    thing = {**NEWER, "metadata": {"name": "a", "resourceVersion": "7"}}
+    raw = json.dumps(thing, indent=3).encode()
+    for line in (
+        b'{"type":"%s","object":%s}' % (change.encode(), raw),
+        b'{"later":[1],"object":%s,"type":"%s"}' % (raw, change.encode()),
+    ):
+        read = event(line, CODEC)
+        assert read == event(line, replace(CODEC, decode_event=no_event))
+        assert (read.type, read.resource_version) == (change, "7")
+        assert CODEC.encode(copy.copy(read.object)) == CODEC.encode(read.object) == raw
+        assert read.object is not None
+        read.object.spec.replicas = 5
+        assert written(read.object) == {**thing, "spec": {**NEWER["spec"], "replicas": 5}}  # type: ignore[dict-item]
+
+
+def test_an_event_that_does_not_fit_is_read_in_steps() -> None:
+    null = event(b'{"type":"ADDED","object":{"metadata":{},"spec":{"ports":null}}}', CODEC)
+    assert null.object is not None
+    assert null.object.spec.ports is UNSET
+    mark = b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9"}}}'
+    assert event(mark, CODEC) == Event("BOOKMARK", None, "9")
+    with pytest.raises(UnreadableObject):
+        event(b'{"type":"ADDED","object":{"spec":{"ports":7}}}', CODEC)
+    with pytest.raises(Gone):
+        event(b'{"type":"ERROR","object":{"kind":"Status","reason":"Gone","code":410}}', CODEC)
+    with pytest.raises(UnreadableAnswer):
+        event(b'{"type":"ADDED","object":', CODEC)
 
 
 def test_a_changed_field_changes_alone_and_key_order_stays() -> None:

@@ -87,15 +87,21 @@ class Event(
 # ------------------------------------------------------------------ codecs
 
 
+def no_event(line: bytes) -> None:
+    """Reads no line of a watch: it is to be read in steps."""
+
+
 @dataclass(frozen=True, slots=True)
 class Codec(Generic[T]):
     """How objects of one resource are read, one or the items of a list, and written. ``form`` is the kind that the
-    server is to convert answers to (``PartialObjectMetadata``), empty for the resource's own."""
+    server is to convert answers to (``PartialObjectMetadata``), empty for the resource's own. ``decode_event`` reads a
+    line of a watch at once, where that can be; a codec with another ``decode`` has to have ``no_event`` there."""
 
     decode: Callable[[lossless.Origin], T]
     encode: Callable[[Any], bytes]
     decode_all: Callable[[Sequence[lossless.Origin]], list[T]]
     form: str = ""
+    decode_event: Callable[[bytes], Event[T] | None] = no_event
 
     def accept(self, *, as_list: bool) -> dict[str, str]:
         """The headers that ask for ``form``."""
@@ -123,6 +129,7 @@ class Codec(Generic[T]):
             self,
             decode=lambda raw: read(self.decode(raw)),
             decode_all=lambda parts: [read(obj) for obj in self.decode_all(parts)],
+            decode_event=no_event,
         )
 
 
@@ -202,7 +209,30 @@ def _make_codec(model: type[T]) -> Codec[T]:
                 400, "BadRequest", f"the {model.__name__} is nested too deep", has_details=False
             ) from None
 
-    return Codec(decode, encode, decode_all)
+    return Codec(decode, encode, decode_all, decode_event=_event_reader(model))
+
+
+def _event_reader(model: type[T]) -> Callable[[bytes], Event[T] | None]:
+    """Reads a change of an object in one pass; None for other events, and objects that do not fit."""
+    if not issubclass(model, Object):
+        return no_event
+    decoder: msgspec.json.Decoder[Any] | None = None
+
+    def read(line: bytes) -> Event[T] | None:
+        nonlocal decoder
+        if decoder is None:
+            fields = [("type", Literal["ADDED", "MODIFIED", "DELETED"]), ("object", model)]
+            decoder = msgspec.json.Decoder(msgspec.defstruct("_Change", fields))
+        try:
+            change = decoder.decode(line)
+        except UNDECODABLE:
+            return None
+        obj = change.object
+        lossless.remember_event(obj, line)
+        version = getattr(getattr(obj, "metadata", None), "resource_version", None)
+        return Event(change.type, obj, version or resource_version_of(obj))
+
+    return read
 
 
 def _decode_any(raw: lossless.Origin) -> dict[str, Any]:
@@ -580,6 +610,8 @@ def raw_event(line: bytes) -> RawEvent:
 def event(line: bytes, codec: Codec[T]) -> Event[T]:
     """Reads one line of a watch. An ERROR event is raised as the ``ApiError`` of its Status; an object that does not
     fit its model as ``UnreadableObject``."""
+    if (change := codec.decode_event(line)) is not None:
+        return change
     kind, raw = _opened(line)
     if kind not in _CHANGES:
         return raw_event(line).decoded(codec)

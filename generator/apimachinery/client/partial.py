@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from apimachinery.client.calls import Codec, typed_codec
+from apimachinery.client.calls import Codec, no_event, typed_codec
 from apimachinery.typed.object import Object, Part
 
 
@@ -58,6 +58,7 @@ PARTIAL: Final[Codec[PartialObjectMetadata]] = replace(
     # without the originals: nobody writes these back
     decode_all=lambda parts: [_DECODER.decode(part) for part in parts],
     decode=_DECODER.decode,
+    decode_event=no_event,
     form="PartialObjectMetadata",
 )
 """Asks for metadata alone."""

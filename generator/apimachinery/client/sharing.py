@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from apimachinery.client.calls import Codec
+from apimachinery.client.calls import Codec, no_event
 
 T = TypeVar("T")
 MOST_PARTS: Final = 20_000
@@ -85,4 +85,5 @@ def sharing(codec: Codec[T]) -> Codec[T]:
         codec,
         decode=lambda raw: parts.share(codec.decode(raw)),
         decode_all=lambda raws: [parts.share(obj) for obj in codec.decode_all(raws)],
+        decode_event=no_event,
     )

@@ -65,18 +65,30 @@ class _Memory(weakref.ref[Object]):
     at: int
 
 
+class _Event(msgspec.Struct):
+    object: msgspec.Raw
+
+
 _ORIGINS: Final[dict[int, _Memory]] = {}
+_EVENT: Final = msgspec.json.Decoder(_Event)
+_IN_EVENT: Final = -1
+"""The place in ``_Memory.at`` of an object whose JSON is that of an event around it."""
 
 
-def _forget(memory: weakref.ref[Object]) -> None:
-    assert isinstance(memory, _Memory)
-    if _ORIGINS.get(memory.identity) is memory:
-        del _ORIGINS[memory.identity]
+def _forget(memory: Any) -> None:
+    identity: int = memory.identity
+    if _ORIGINS.get(identity) is memory:
+        del _ORIGINS[identity]
 
 
 def remember(obj: Object, raw: Origin) -> None:
     """Keeps ``raw``, the JSON that ``obj`` was decoded from, for as long as ``obj`` lives."""
     _keep(obj, raw, 0)
+
+
+def remember_event(obj: Object, line: bytes) -> None:
+    """``remember`` for the object of an event of a watch; the line is looked into when somebody asks."""
+    _keep(obj, line, _IN_EVENT)
 
 
 def remember_all(objects: Sequence[Object], parts: Sequence[Origin]) -> None:
@@ -112,6 +124,8 @@ def origin_of(obj: Object) -> bytes | memoryview | None:
     raw = memory.raw
     if isinstance(raw, _Shelf):
         return raw.take(memory.at)
+    if memory.at == _IN_EVENT:
+        raw = _EVENT.decode(raw).object
     return memoryview(raw) if isinstance(raw, msgspec.Raw) else raw
 
 
