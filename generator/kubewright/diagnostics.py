@@ -25,7 +25,8 @@ class Severity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class NamedObject:
-    """The object that a problem is of. ``source`` is the template that Helm made it from."""
+    """The object that a problem is of. In an API description that is a kind, whose name is its resource and version
+    (``widgets.example.com/v1``). ``source`` is the template that Helm made an object from."""
 
     kind: str
     namespace: str = ""
@@ -49,9 +50,16 @@ class Diagnostic:
     hint: str = ""
     subject: NamedObject | None = None
 
+    @property
+    def text(self) -> str:
+        """The message with its object in front, unless it begins with the object's name."""
+        if self.subject is None or not str(self.subject):
+            return self.message
+        begins = bool(self.subject.name) and self.message.startswith(f"{self.subject.name}:")
+        return self.message if begins else f"{self.subject}: {self.message}"
+
     def __str__(self) -> str:
-        said = f"{self.subject}: {self.message}" if self.subject and str(self.subject) else self.message
-        head = printable(f"{self.location}: {self.severity.value} {self.code}: {said}")
+        head = printable(f"{self.location}: {self.severity.value} {self.code}: {self.text}")
         return f"{head}\n  hint: {printable(self.hint)}" if self.hint else head
 
 

@@ -194,6 +194,15 @@ def test_a_breaking_change_fails_with_path_and_rule(removal: Path) -> None:
     assert run("new.yaml", "old.yaml")[0] == 0
 
 
+def test_changes_name_their_kind(removal: Path) -> None:
+    found = json.loads(run("old.yaml", "new.yaml", "--format", "json")[1])["findings"]
+    assert found and all(each["message"].startswith(f"{each['object']['name']}: ") for each in found)
+    kind, name = found[0]["object"]["kind"], found[0]["object"]["name"]
+    assert f'name="{kind} {name}"' in run("old.yaml", "new.yaml", "--format", "junit")[1]
+    assert f'name="{kind} {name}"' in run("new.yaml", "new.yaml", "--format", "junit")[1]
+    assert f"{kind} {name}" not in run("old.yaml", "new.yaml")[1]
+
+
 def test_exceptions_are_decided_on_purpose_and_expire(removal: Path) -> None:
     Path("ok.toml").write_text('D201 = ["things.example.com/*: spec.x"]\n')
     assert run("old.yaml", "new.yaml", "--exceptions", "ok.toml")[:2] == (0, "")

@@ -369,6 +369,24 @@ def test_machine_readable_forms_parse(faulty: Path, form: str) -> None:
         assert "L112" in json.dumps(json.loads(out))
 
 
+def test_findings_name_their_kind(faulty: Path) -> None:
+    import xml.etree.ElementTree as ElementTree
+
+    def report(form: str, *options: str) -> str:
+        return run("crd.yaml", "--select", "L112", "--format", form, *options)[1]
+
+    found = json.loads(report("json"))["findings"]
+    kind, name = found[0]["object"]["kind"], found[0]["object"]["name"]
+    assert found[0]["message"].startswith(f"{name}: ")
+    places = json.loads(report("sarif"))["runs"][0]["results"][0]["locations"]
+    assert places[0]["logicalLocations"][0]["fullyQualifiedName"] == f"{kind} {name}"
+    assert f"{kind} {name}" not in report("text")  # the message begins with the name already
+    # A kind has its case, with findings and without.
+    for options in ((), ("--ignore", "L112")):
+        cases = ElementTree.fromstring(report("junit", *options)).findall("testcase")
+        assert f"{kind} {name}" in [case.attrib["name"] for case in cases]
+
+
 HOUSE = """
 [tool.kubewright.lint]
 select = ["L6"]

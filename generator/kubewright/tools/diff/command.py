@@ -15,13 +15,15 @@ from pathlib import Path
 from typing import Final
 
 from kubewright.config import DEFAULT_RELEASE
-from kubewright.diagnostics import Diagnostics, Severity
+from kubewright.diagnostics import Diagnostics, NamedObject, Severity
 from kubewright.ir.api import Api
+from kubewright.location import Location
 from kubewright.source.text import read_bytes
 from kubewright.tools.diff.change import KINDS
 from kubewright.tools.diff.copies import copies_in
 from kubewright.tools.diff.policy import Exceptions, diagnose, markdown
 from kubewright.tools.diff.resources import compare
+from kubewright.tools.diff.roundtrip import resource_path
 from kubewright.tools.inputs.sources import StateError, read_states, with_facts
 from kubewright.tools.outputs import reporting
 
@@ -46,14 +48,17 @@ def run(options: argparse.Namespace) -> int:
         return 2
     changes = compare(old, new, documentation=options.documentation)
     copies = copies_in(new) if len(changes) >= _MANY and not options.each else lambda path: ""
-    found, unused = diagnose(changes, exceptions, each=options.each, copies=copies)
+    kinds = {
+        name: r.kind for api in (old, new) for r in api.resources for name in (resource_path(r), r.definition)
+    }
+    found, unused = diagnose(changes, exceptions, each=options.each, copies=copies, kinds=kinds)
     levels = {s.value: s for s in Severity}
     shown = [d for d in found if _WEIGHT[d.severity] >= _WEIGHT[levels[options.least]]]
     if options.format == "markdown":
         sys.stdout.write(markdown(shown))
     else:
         titles = {code: kind.name for code, kind in KINDS.items()}
-        sys.stdout.write(reporting.FORMATS[options.format](shown, titles))
+        sys.stdout.write(reporting.FORMATS[options.format](shown, titles, _subjects(new)))
     if options.format == "text" and not options.quiet:
         print(reporting.count(shown), file=sys.stderr)
     for entry in unused:
@@ -62,6 +67,11 @@ def run(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     return int(bool(unused) or any(_WEIGHT[d.severity] >= _WEIGHT[levels[options.fail_on]] for d in found))
+
+
+def _subjects(api: Api) -> list[tuple[Location, NamedObject]]:
+    """The kinds that were compared, each at its file."""
+    return [(Location(r.location.file), NamedObject(r.kind, name=resource_path(r))) for r in api.resources]
 
 
 def read_state(state: str, facts: Path | None, diagnostics: Diagnostics) -> Api:

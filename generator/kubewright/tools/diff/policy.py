@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
 
-from kubewright.diagnostics import Diagnostic, Severity
+from kubewright.diagnostics import Diagnostic, NamedObject, Severity
 from kubewright.ir.versions import version_priority
 from kubewright.tools.diff.change import ApiChange, Impact
 from kubewright.tools.diff.grouping import grouped
@@ -76,9 +76,11 @@ def diagnose(
     *,
     each: bool = False,
     copies: Callable[[str], str] = lambda path: "",
+    kinds: Mapping[str, str] | None = None,
 ) -> tuple[list[Diagnostic], list[str]]:
     """The changes as diagnostics, heaviest first, one for each idea or, with ``each``, for each change; and the
-    exceptions that nothing needed. ``copies`` says which built-in type a path is inside a copy of."""
+    exceptions that nothing needed. ``copies`` says which built-in type a path is inside a copy of; ``kinds`` has the
+    kind of each resource and definition that paths begin with."""
     used: set[tuple[str, str]] = set()
     kept = []
     for change in changes:
@@ -91,7 +93,9 @@ def diagnose(
     for group in grouped(kept, each=each, copies=copies):
         kind = group.first.kind
         hint = f"{kind.impact.value}; {kind.rule}" if kind.impact is not Impact.SAFE else ""
-        found.append(Diagnostic(kind.code, group.severity, group.text, group.first.location, hint))
+        name = group.first.path.partition(": ")[0]
+        subject = NamedObject(kinds[name], name=name) if kinds and name in kinds else None
+        found.append(Diagnostic(kind.code, group.severity, group.text, group.first.location, hint, subject))
     order = [*Severity]
     found.sort(key=lambda d: order.index(d.severity))
     unused = [

@@ -19,12 +19,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from kubewright.config import KubernetesSource, Package, PathSource
-from kubewright.diagnostics import Diagnostic, Diagnostics, Severity, printable
+from kubewright.diagnostics import Diagnostic, Diagnostics, NamedObject, Severity, printable
+from kubewright.location import Location
 from kubewright.source.text import read_bytes
 from kubewright.tools.inputs.sources import DESCRIPTIONS, lacks_prose
 from kubewright.tools.lint import baseline
 from kubewright.tools.lint.rule import House
-from kubewright.tools.lint.run import Finding, Settings, chosen, lint, load_rules
+from kubewright.tools.lint.run import Finding, Settings, chosen, lint, load_rules, subject_of
 from kubewright.tools.lint.suppress import suppress
 from kubewright.tools.outputs import reporting
 
@@ -59,7 +60,9 @@ def run(options: argparse.Namespace) -> int:
         print(f"kubewright lint: {DESCRIPTIONS}; rules about them (L4) are passed over", file=sys.stderr)
         settings = replace(settings, ignore=(*settings.ignore, "L4"))
     try:
-        findings, faults = _fixed(options, settings, known) if options.fix else _lint(options, settings)
+        findings, faults, subjects = (
+            _fixed(options, settings, known) if options.fix else _lint(options, settings)
+        )
     except baseline.BaselineError as error:
         print(printable(f"kubewright lint: {error}"), file=sys.stderr)
         return 2
@@ -86,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
     elif _is_long(shown, options):
         sys.stdout.write(by_rule(shown))
     else:
-        sys.stdout.write(reporting.FORMATS[options.format](shown, titles))
+        sys.stdout.write(reporting.FORMATS[options.format](shown, titles, subjects))
     if options.format == "text" and not options.quiet:
         _summarize(found, shown, options)
     if stale:
@@ -157,7 +160,11 @@ def statistics(found: list[Diagnostic], form: str) -> str:
     return "".join(f"{n:6}  {code}  {severity.value:8}{rules[code].name}\n" for (code, severity), n in counts)
 
 
-def _lint(options: argparse.Namespace, settings: Settings) -> tuple[list[Finding], Diagnostics]:
+Linted = tuple[list[Finding], Diagnostics, list[tuple[Location, NamedObject]]]
+"""Findings, what is wrong with the input, and the kinds that were looked at, each at its file."""
+
+
+def _lint(options: argparse.Namespace, settings: Settings) -> Linted:
     from kubewright.ir.shapes import fold
     from kubewright.pipeline import read_api, read_known
 
@@ -168,7 +175,7 @@ def _lint(options: argparse.Namespace, settings: Settings) -> tuple[list[Finding
     package = Package(name="linted", sources=tuple(sources))
     api = read_api(package, diagnostics)
     if diagnostics.has_errors:
-        return [], diagnostics
+        return [], diagnostics, []
     # What is in many places of a file, or in many versions, is reported once; what its author did not write, not at
     # all. Files stay apart, so that a folder has the findings of its files.
     known = read_known(package, diagnostics)
@@ -176,20 +183,19 @@ def _lint(options: argparse.Namespace, settings: Settings) -> tuple[list[Finding
     places = [*(each.location for each in api.resources), *(each.value.location for each in api.definitions)]
     files = sorted({place.file for place in places})
     codes = {rule.code for rule in chosen(settings)}
-    return suppress(lint(folded, settings), files, codes, lambda: lint(api, settings)), diagnostics
+    findings = suppress(lint(folded, settings), files, codes, lambda: lint(api, settings))
+    return findings, diagnostics, [(Location(r.location.file), subject_of(r)) for r in api.resources]
 
 
-def _fixed(
-    options: argparse.Namespace, settings: Settings, known: Path | None
-) -> tuple[list[Finding], Diagnostics]:
+def _fixed(options: argparse.Namespace, settings: Settings, known: Path | None) -> Linted:
     """What is left after fixing. Versions that are alike are reported once, so one fix may show the next."""
     from kubewright.tools.lint.fixing import apply
 
     count, files = 0, set[str]()
     while True:
-        findings, faults = _lint(options, settings)
+        findings, faults, subjects = _lint(options, settings)
         if faults.has_errors:
-            return findings, faults
+            return findings, faults, []
         agreed = known is not None and known.exists()
         beyond = _against(findings, known, update=False)[0] if known is not None and agreed else findings
         fixed = apply(beyond)
@@ -202,7 +208,7 @@ def _fixed(
     )
     for file in sorted({each.diagnostic.location.file for each in fixed.left}):
         print(f"{printable(str(file))}: note: not fixed: its comments would be lost", file=sys.stderr)
-    return findings, faults
+    return findings, faults, subjects
 
 
 def _against(findings: list[Finding], path: Path, *, update: bool) -> tuple[list[Finding], int]:

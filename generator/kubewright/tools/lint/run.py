@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final
 
-from kubewright.diagnostics import Diagnostic, Severity
+from kubewright.diagnostics import Diagnostic, NamedObject, Severity
 from kubewright.ir.api import Api, Resource
 from kubewright.ir.versions import version_priority
 from kubewright.location import Location
@@ -92,11 +92,13 @@ def lint(api: Api, settings: Settings) -> list[Finding]:
     rules = chosen(settings)
     findings: dict[tuple[str, Location, str], Finding] = {}
 
-    def add(rule: LintRule, location: Location, path: str, message: str, inside: str = "") -> None:
+    def add(rule: LintRule, of: Resource, location: Location, message: str, inside: str = "") -> None:
+        subject = subject_of(of)
+        path = f"{subject.name}: {inside}" if inside else subject.name
         if any(_excludes(pattern, rule.code, path) for pattern in settings.exclude):
             return
         severity = settings.severity.get(rule.code, rule.severity)
-        shown = Diagnostic(rule.code, severity, f"{path}: {message}", location, rule.hint)
+        shown = Diagnostic(rule.code, severity, f"{path}: {message}", location, rule.hint, subject)
         said = (
             message.replace(inside, "…") if inside else message
         )  # a type used in many places is one finding
@@ -105,21 +107,19 @@ def lint(api: Api, settings: Settings) -> list[Finding]:
     for rule in rules:
         if rule.of_api is not None:
             for resource, message in rule.of_api(api):
-                add(rule, resource.location, _name(resource), message)
+                add(rule, resource, resource.location, message)
     for kind in kinds_of(api, settings.house):
-        name = _name(kind.resource)
         for rule in rules:
             if rule.of_kind is not None:
                 for place, message in rule.of_kind(kind):
                     location = place.value.location if place is not None else kind.definition.value.location
                     inside = place.path if place is not None else ""
-                    add(rule, location, f"{name}: {inside}" if place is not None else name, message, inside)
+                    add(rule, kind.resource, location, message, inside)
             if rule.of_place is not None:
                 for place in kind.places:
                     if not place.in_metadata:
                         for message in rule.of_place(place, kind):
-                            path = f"{name}: {place.path}" if place.path else name
-                            add(rule, place.value.location, path, message, place.path)
+                            add(rule, kind.resource, place.value.location, message, place.path)
     return sorted(
         findings.values(), key=lambda f: (f.diagnostic.location, f.diagnostic.code, f.diagnostic.message)
     )
@@ -138,9 +138,7 @@ def kinds_of(api: Api, house: House = NO_HOUSE) -> list[LintedKind]:
     return found
 
 
-def _name(resource: Resource) -> str:
-    return (
-        f"{resource.plural}.{resource.group}/{resource.version}"
-        if resource.group
-        else f"{resource.plural}/{resource.version}"
-    )
+def subject_of(resource: Resource) -> NamedObject:
+    """The kind that findings in a resource are of."""
+    group = f".{resource.group}" if resource.group else ""
+    return NamedObject(resource.kind, name=f"{resource.plural}{group}/{resource.version}")

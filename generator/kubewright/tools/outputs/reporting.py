@@ -225,8 +225,7 @@ def github(findings: Sequence[Diagnostic], rules: Mapping[str, str], subjects: S
         where = f"file={_property(f.location.file)}"
         if f.location.line:
             where += f",line={f.location.line},col={f.location.column}"
-        text = f"{f.subject}: {f.message}" if f.subject and str(f.subject) else f.message
-        said = escaped(f"{text}\n{f.hint}" if f.hint else text)
+        said = escaped(f"{f.text}\n{f.hint}" if f.hint else f.text)
         data = said.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
         lines.append(f"::{_GITHUB_LEVEL[f.severity]} {where},title={f.code}::{data}\n")
     return "".join(lines)
