@@ -1,5 +1,7 @@
 /** Requests: to the explorer's own server (`ask`) and, through it, to the cluster (`cluster`). */
 
+import { sized, written } from "./json";
+
 export type Json = Record<string, any>;
 
 export interface Cause {
@@ -76,10 +78,11 @@ function own(headers: Record<string, string>): Record<string, string> {
 
 /** Something that the explorer computes. Throws an Error with its text. */
 export async function ask(question: string, asked?: Json, signal?: AbortSignal): Promise<Json> {
+  const body = asked === undefined ? undefined : await written(asked);
   const response = await fetch(`/explorer/${question}`, {
     method: asked === undefined ? "GET" : "POST",
     headers: own({}),
-    body: asked === undefined ? undefined : JSON.stringify(asked),
+    body,
     signal,
   });
   const text = await response.text();
@@ -135,6 +138,7 @@ export async function cluster(path: string, options: Options = {}): Promise<Answ
     value = { message: text.trim() || response.statusText };
   }
   if (!response.ok) throw new Refusal(response.status, value, request);
+  sized(value, text.length);
   return { value, warnings: warningsOf(response.headers.get("warning")) };
 }
 
@@ -175,7 +179,12 @@ async function* jsonLines(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncG
       if (done) return;
       const lines = (rest + value).split("\n");
       rest = lines.pop()!;
-      for (const line of lines) if (line) yield JSON.parse(line);
+      for (const line of lines) {
+        if (!line) continue;
+        const event = JSON.parse(line);
+        if (event.object) sized(event.object, line.length);
+        yield event;
+      }
     }
   } finally {
     reader.cancel().catch(() => undefined);

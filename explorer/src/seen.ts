@@ -1,6 +1,7 @@
 /** What the page saw since it was opened, held in memory and bounded; with any cluster this is a history too. */
 
 import type { Json } from "./api";
+import { sizeOf } from "./json";
 import type { Kind } from "./kinds";
 
 /** A version of an object: when it was written, and by whom. */
@@ -20,8 +21,10 @@ export interface Version {
 
 const MOST = 10_000;
 const MOST_OBJECTS = 100;
+const MOST_BYTES = 48 << 20;
 const byKey = new Map<string, Version>();
-const withObject = new Map<string, Version[]>();
+const whole: Version[] = [];
+let bytes = 0;
 
 const objectKey = (each: Version) => [each.plural, each.group, each.namespace, each.name].join("/");
 /** What a version is, wherever it was read. */
@@ -53,19 +56,27 @@ export function remember(kind: Kind, change: string, metadata: Json, object?: Js
   if (known?.object || (known && !object)) return;
   if (known) known.object = object;
   else byKey.set(versionKey(made), made);
-  if (object) forgetObjects(known ?? made);
-  for (const oldest of byKey.keys()) {
+  if (object) keepWhole(known ?? made);
+  for (const [key, oldest] of byKey) {
     if (byKey.size <= MOST) break;
-    byKey.delete(oldest);
+    if (oldest.object) forget(oldest);
+    else byKey.delete(key);
   }
 }
 
-/** Counts a version whose object is kept; of one object only the newest have theirs. */
-function forgetObjects(version: Version): void {
-  const those = withObject.get(objectKey(version)) ?? [];
-  those.push(version);
-  if (those.length > MOST_OBJECTS) byKey.delete(versionKey(those.shift()!));
-  withObject.set(objectKey(version), those);
+/** Counts a version whose object is kept: so many of one object, and so much of all. The oldest go. */
+function keepWhole(version: Version): void {
+  whole.push(version);
+  bytes += sizeOf(version.object!);
+  const own = whole.filter((each) => objectKey(each) === objectKey(version));
+  if (own.length > MOST_OBJECTS) forget(own[0]!);
+  while (bytes > MOST_BYTES && whole.length > 1) forget(whole[0]!);
+}
+
+function forget(version: Version): void {
+  byKey.delete(versionKey(version));
+  whole.splice(whole.indexOf(version), 1);
+  bytes -= sizeOf(version.object!);
 }
 
 /** What was seen of the objects that are wanted, newest first. */

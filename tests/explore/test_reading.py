@@ -67,6 +67,24 @@ def test_everybody_reads_it(page: Page, explorer: Explorer, place: str) -> None:
         page.emulate_media(color_scheme="light")
 
 
+MOST_BYTES = 300 * 1024
+WEIGHT = """() => performance.getEntriesByType("navigation").concat(performance.getEntriesByType("resource"))
+    .filter(each => !new URL(each.name).pathname.match(/^.(cluster|explorer)\\//))
+    .map(each => [new URL(each.name).pathname, each.encodedBodySize])"""
+
+
+def test_all_of_the_page_is_small(explorer: Explorer) -> None:
+    page = explorer.open("/kind/apps/deployments")
+    page.get_by_test_id("health").get_by_text("live").wait_for()
+    loaded = dict(page.evaluate(WEIGHT))
+    assert set(loaded) == {"/", "/page/main.js", "/page/style.css"}, (
+        "nothing comes from elsewhere, nothing later"
+    )
+    assert all(loaded.values()) and sum(loaded.values()) < MOST_BYTES
+    assert page.evaluate("performance.getEntriesByName('first-contentful-paint').length") == 1
+    page.close()
+
+
 def test_by_keyboard_alone(page: Page, explorer: Explorer) -> None:
     explorer.show(page, "/")
     page.get_by_role("heading", name="kinds").wait_for()

@@ -372,6 +372,13 @@ def test_a_trial_has_what_only_a_request_has(asking: Asking, cluster: ApiServer)
     assert [(r["outcome"], r["messages"]) for r in results] == [("refused", ["too many"]), ("allowed", [])]
     results = asking.json("policy", **asked, operation="UPDATE", params={"name": "none"})["results"]
     assert results[0]["messages"] == ['params: configmaps "none" not found']
+    each = {
+        "spec": {**policy["spec"], "validations": [{"expression": "params.metadata.namespace == 'default'"}]}
+    }
+    results = asking.json("policy", **{**asked, "policy": each}, operation="UPDATE")["results"]
+    assert [r["outcome"] for r in results] == ["allowed", "allowed"], (
+        "every object of the kind is a parameter"
+    )
     policy["spec"]["paramKind"] = {"apiVersion": "apps/v1", "kind": "Limit"}
     assert asking.json("policy", **asked)["fault"] == "paramKind: the cluster serves no Limit of apps/v1"
 
