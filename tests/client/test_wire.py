@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import socket
 import ssl
 import sys
 import threading
@@ -22,6 +24,7 @@ from apimachinery.client.connection import Client
 from apimachinery.client.errors import ConfigError, TooManyRequests, TransportError, Unauthorized
 from apimachinery.client.resource import DynamicResource
 from apimachinery.client.retry import RetryPolicy
+from apimachinery.client.transport import Wire
 from apimachinery.meta.resources import Resource
 from kubewright.testing import ApiServer
 
@@ -215,6 +218,72 @@ def test_closing_a_watch_from_another_thread_ends_it(server: ApiServer, config: 
         watch = DynamicResource(client, MAPS).watch(bookmarks=False)
         threading.Timer(0.2, watch.close).start()
         assert list(watch) == []
+
+
+class OneCaller:
+    """A socket that notes when two threads are in it, as OpenSSL must not have them."""
+
+    def __init__(self, inner: socket.socket) -> None:
+        self.inner = inner
+        self.callers: list[int] = []
+        self.most = 0
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.inner, name)
+        if name not in ("recv", "send", "sendall"):
+            return method
+
+        def call(*arguments: Any) -> Any:
+            self.callers.append(threading.get_ident())
+            self.most = max(self.most, len(self.callers))
+            try:
+                return method(*arguments)
+            finally:
+                self.callers.remove(threading.get_ident())
+
+        return call
+
+
+def test_one_thread_at_a_time_is_in_the_socket_of_a_wire() -> None:
+    ours, theirs = socket.socketpair()
+    guarded: Any = OneCaller(ours)
+    wire = Wire(guarded, "", "", [])
+    got: list[bytes] = []
+    with ours, theirs:
+        reader = threading.Thread(target=lambda: got.extend(iter(wire.read, b"")), daemon=True)
+        reader.start()
+        writer = threading.Thread(
+            target=wire.write, args=(bytes(4_000_000),), daemon=True
+        )  # more than is buffered
+        writer.start()
+        theirs.sendall(b"hello")
+        left = 4_000_000
+        while left:
+            left -= len(theirs.recv(1 << 20))
+        writer.join(60)
+        theirs.shutdown(socket.SHUT_WR)
+        reader.join(60)
+        assert b"".join(got) == b"hello"
+        wire.close()
+        with pytest.raises(TransportError, match="the connection broke"):
+            wire.write(b"more")
+    assert guarded.most == 1
+
+
+def test_a_wire_that_is_closed_wakes_its_reader() -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        wire = Wire(ours, "", "", [])
+
+        def read() -> None:
+            with contextlib.suppress(TransportError):
+                wire.read()
+
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        wire.close()
+        reader.join(60)
+        assert not reader.is_alive()
 
 
 @pytest.mark.parametrize("last", ["keep-alive", "close"])

@@ -21,13 +21,14 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import pytest
 import yaml
-from tests.client.wires import Listening, pass_on
+from tests.client.wires import Listening, hang_up
 from tests.controller.forms import FORMS, Copy, Form, Use, controller
 
+from apimachinery.client import transport
 from apimachinery.client.config import Config
 from apimachinery.client.connection import Client
 from apimachinery.client.credentials import CredentialSource
-from apimachinery.client.errors import AlreadyExists
+from apimachinery.client.errors import AlreadyExists, TransportError
 from apimachinery.client.resource import DynamicResource
 from apimachinery.client.retry import RetryPolicy
 from apimachinery.client.tls import make_tls
@@ -68,9 +69,19 @@ class Wire(Listening):
     def _serve(self, connection: socket.socket) -> None:
         with suppress(OSError), connection:
             plain = socket.create_connection(self._target)
-            with self._tls.wrap_socket(plain, server_hostname=self._target[0]) as server:
-                threading.Thread(target=pass_on, args=(connection, server), daemon=True).start()
-                pass_on(server, connection)
+            with self._tls.wrap_socket(plain, server_hostname=self._target[0]) as tls:
+                server = transport.Wire(tls, "", "", [])
+                threading.Thread(target=self._ask, args=(connection, server), daemon=True).start()
+                with suppress(TransportError):
+                    while data := server.read():
+                        connection.sendall(data)
+                hang_up(connection)
+
+    def _ask(self, connection: socket.socket, server: transport.Wire) -> None:
+        with suppress(OSError, TransportError):
+            while data := connection.recv(65536):
+                server.write(data)
+        server.close()
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ import contextlib
 import http.client
 import io
 import select
+import selectors
 import socket
 import ssl
 import struct
@@ -30,7 +31,8 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from apimachinery.client.bodies import AnswerTooLarge as AnswerTooLarge
@@ -44,6 +46,8 @@ from apimachinery.meta.version import VERSION
 
 if TYPE_CHECKING:
     import asyncio
+
+T = TypeVar("T")
 
 CONNECT_SECONDS: Final = 10.0
 IDLE_CONNECTIONS: Final = 32
@@ -443,27 +447,48 @@ class Wire:
 
     def __init__(self, sock: socket.socket, host: str, prefix: str, headers: list[tuple[str, str]]) -> None:
         self.host, self.prefix, self.headers = host, prefix, headers
+        # One thread may read while another writes, but OpenSSL takes one caller at a time: nobody waits in it.
+        sock.setblocking(False)
         self._sock = sock
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
 
     def read(self) -> bytes:
         """What came; empty at the end. Raises ``TransportError``."""
-        try:
-            return self._sock.recv(CHUNK)
-        except (OSError, ValueError) as error:
-            raise TransportError(f"the connection broke: {error}", sent=True) from None
+        return self._do(partial(self._sock.recv, CHUNK), selectors.EVENT_READ)
 
     def write(self, data: bytes) -> None:
         """Sends bytes. Raises ``TransportError``."""
+        with self._writing:
+            sent = 0
+            while sent < len(data):
+                sent += self._do(partial(self._sock.send, memoryview(data)[sent:]), selectors.EVENT_WRITE)
+
+    def _do(self, action: Callable[[], T], wanted: int) -> T:
+        """Tries as often as the socket has to be waited for."""
         try:
-            self._sock.sendall(data)
+            while True:
+                try:
+                    with self._lock:
+                        return action()
+                except ssl.SSLWantReadError:
+                    event = selectors.EVENT_READ
+                except ssl.SSLWantWriteError:
+                    event = selectors.EVENT_WRITE
+                except BlockingIOError:
+                    event = wanted
+                with selectors.DefaultSelector() as selector:
+                    selector.register(self._sock, event)
+                    selector.select()
         except (OSError, ValueError) as error:
             raise TransportError(f"the connection broke: {error}", sent=True) from None
 
     def close(self) -> None:
         """Ends it; from any thread."""
-        with contextlib.suppress(OSError):
-            self._sock.shutdown(socket.SHUT_RDWR)
-        self._sock.close()
+        with self._lock:
+            with contextlib.suppress(OSError):
+                self._sock.shutdown(socket.SHUT_RDWR)
+            self._sock.close()
 
 
 class _SyncStream:
