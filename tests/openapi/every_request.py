@@ -274,7 +274,7 @@ def methods_of(client: Any) -> dict[tuple[str, str], tuple[Any, Any, dict[str, A
         group = getattr(client, name)
         module = vars(sys.modules[type(group).__module__])
         for each, function in vars(type(group)).items():
-            if not each.startswith("_") and "stream" not in function.__code__.co_names:
+            if not each.startswith("_") and not {"stream", "iterate"} & {*function.__code__.co_names}:
                 constant = next(n for n in function.__code__.co_names if n.startswith("_") and n != "_client")
                 operation = module[constant]
                 found[operation.method, operation.path] = (getattr(group, each), operation, module)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar
 
@@ -26,6 +26,7 @@ from apimachinery.openapi.answers import read_answer, stream_reader
 from apimachinery.openapi.encoding import make_request
 from apimachinery.openapi.errors import HttpError
 from apimachinery.openapi.operation import LEFT_OUT, Credential, Operation, SecurityScheme
+from apimachinery.openapi.pages import PageWalk
 from apimachinery.openapi.retrying import wait_before_next
 
 T = TypeVar("T")
@@ -64,8 +65,18 @@ class _Connection(Generic[Transport]):
     def _transport_to(self, server: str) -> Transport:
         return self._connect(Config(server=server, certificate_authority=self._certificate_authority))
 
+    def _server_of(self, operation: Operation[Any]) -> str:
+        return operation.server if operation.server and self._elsewhere else self.server
+
+    def _walk(self, operation: Operation[Any], arguments: tuple[Any, ...]) -> PageWalk:
+        keys = frozenset(scheme.key for scheme in self._schemes.values() if scheme.place == "query")
+        return PageWalk(operation, arguments, self._server_of(operation), keys)
+
+    def _page(self, operation: Operation[Any], walk: PageWalk) -> Request:
+        return walk.request(self._request(operation, tuple(walk.arguments), LEFT_OUT, ""))
+
     def _transport(self, operation: Operation[Any]) -> Transport:
-        server = operation.server if operation.server and self._elsewhere else self.server
+        server = self._server_of(operation)
         transport = self._transports.get(server)
         if transport is None:
             transport = self._transports.setdefault(server, self._transport_to(server))
@@ -102,11 +113,24 @@ class Client(_Connection[SyncTransport]):
     ) -> T:
         """One call; ``arguments`` are in the order of the operation's parameters. Raises ``HttpError`` for an answer
         that is no success, ``TransportError`` where there is none."""
+        return self._exchange(operation, lambda: self._request(operation, arguments, body, content_type))[0]
+
+    def iterate(self, operation: Operation[Any], *arguments: Any) -> Iterator[Any]:
+        """The items of a listing, page after page; the pages themselves where their items are not known. Raises as
+        ``call``."""
+        walk = self._walk(operation, arguments)
+        while True:
+            value, response = self._exchange(operation, lambda: self._page(operation, walk))
+            yield from walk.items(value)
+            if not walk.go_on(response):
+                return
+
+    def _exchange(self, operation: Operation[T], make: Callable[[], Request]) -> tuple[T, TransportResponse]:
         patience = self._retries.start()
         while True:
-            request = self._request(operation, arguments, body, content_type)
             try:
-                return read_answer(operation, self._transport(operation).send(request))
+                response = self._transport(operation).send(make())
+                return read_answer(operation, response), response
             except (TransportError, HttpError) as error:
                 wait = wait_before_next(patience, operation.method, error)
                 if wait is None:
@@ -157,11 +181,29 @@ class AsyncClient(_Connection[AsyncTransport]):
         self, operation: Operation[T], *arguments: Any, body: Any = LEFT_OUT, content_type: str = ""
     ) -> T:
         """As ``Client.call``."""
+        value, _ = await self._exchange(
+            operation, lambda: self._request(operation, arguments, body, content_type)
+        )
+        return value
+
+    async def iterate(self, operation: Operation[Any], *arguments: Any) -> AsyncIterator[Any]:
+        """As ``Client.iterate``."""
+        walk = self._walk(operation, arguments)
+        while True:
+            value, response = await self._exchange(operation, lambda: self._page(operation, walk))
+            for item in walk.items(value):
+                yield item
+            if not walk.go_on(response):
+                return
+
+    async def _exchange(
+        self, operation: Operation[T], make: Callable[[], Request]
+    ) -> tuple[T, TransportResponse]:
         patience = self._retries.start()
         while True:
-            request = self._request(operation, arguments, body, content_type)
             try:
-                return read_answer(operation, await self._transport(operation).send(request))
+                response = await self._transport(operation).send(make())
+                return read_answer(operation, response), response
             except (TransportError, HttpError) as error:
                 wait = wait_before_next(patience, operation.method, error)
                 if wait is None:

@@ -50,6 +50,20 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Paging:
+    """How a listing goes on. The URL of the next page is in the Link header, or in the body at the JSON pointer
+    ``url``; or ``cursors`` gives for query parameters where their next values are: a pointer, or ``header`` and a name.
+    ``more`` points to what is true while there is a next page. ``items`` is the field that has the items, empty where
+    the body is a list of them."""
+
+    link_header: bool = False
+    url: str = ""
+    cursors: Mapping[str, str] = field(default_factory=dict)
+    more: str = ""
+    items: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Operation(Generic[T]):
     """One operation; calls of it give ``T``. ``answers``: status (``200``, ``4XX``, ``default``) → media type → type.
     ``security`` lists the alternatives, each the names of the schemes that it takes; ``server`` is there where the
@@ -63,6 +77,7 @@ class Operation(Generic[T]):
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     security: tuple[tuple[str, ...], ...] = ()
     server: str = ""
+    pages: Paging | None = None
 
 
 @dataclass(frozen=True, slots=True)

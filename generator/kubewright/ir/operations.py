@@ -59,6 +59,18 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """How a listing goes on (``apimachinery.openapi.operation.Paging``); ``cursors`` are pairs of a query parameter and
+    where its next value is."""
+
+    link_header: bool = False
+    url: str = ""
+    cursors: tuple[tuple[str, str], ...] = ()
+    more: str = ""
+    items: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
     """One operation. ``name`` is its operationId, or made of method and path; ``security`` the alternatives, each the
     names of its schemes; ``server`` a URL where it is not that of the document."""
@@ -76,6 +88,7 @@ class Operation:
     server: str = ""
     doc: str = ""
     deprecated: bool = False
+    pages: Listing | None = None
 
     def values(self) -> tuple[Value, ...]:
         """Every type that is named."""

@@ -12,7 +12,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kubewright.diagnostics import Diagnostics
-from kubewright.ir.operations import LINES, Answer, Content, Interface, Operation, Parameter, SecurityScheme
+from kubewright.ir.operations import (
+    LINES,
+    Answer,
+    Content,
+    Interface,
+    Listing,
+    Operation,
+    Parameter,
+    SecurityScheme,
+)
 from kubewright.ir.types import (
     Definition,
     Json,
@@ -23,6 +32,7 @@ from kubewright.ir.types import (
 )
 from kubewright.location import Document, escape_pointer
 from kubewright.source.credentials import alternatives_of, scheme_of, server_of
+from kubewright.source.pages import pages_of
 from kubewright.source.schema import Dialect
 from kubewright.source.written_out import WrittenOut
 
@@ -158,7 +168,15 @@ class _Reader:
             server=server if "://" in server else "",
             doc="\n\n".join(dict.fromkeys(word.strip() for word in words if isinstance(word, str) and word)),
             deprecated=said.get("deprecated") is True,
+            pages=self._pages(method, said, parameters, place),
         )
+
+    def _pages(self, method: str, said: Json, parameters: list[Parameter], place: str) -> Listing | None:
+        if method != "get":
+            return None
+        in_query = [parameter.name for parameter in parameters if parameter.place == "query"]
+        name = said.get("operationId", "")
+        return pages_of(said, name, in_query, lambda given: self._followed(given, place)[0])
 
     def _name(self, given: Json, method: str, path: str, place: str) -> str:
         name = (

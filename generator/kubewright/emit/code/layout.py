@@ -184,6 +184,22 @@ class Outside:
         """The type of a value that holds no inline class."""
         return self._planner.value_type(module, value)
 
+    def items_of(self, value: Value, name: str, module: ModulePlan) -> TypeExpr | None:
+        """The type of the items of a list, or of the list that is the field ``name`` of an object; ``None`` where they
+        are objects that are written out there: those have no name outside."""
+        table = self._planner.table
+        owner = value
+        while isinstance(owner.type, Ref) and owner.type.name in table:
+            owner = table[owner.type.name].value
+        if name:
+            fields = owner.type.fields if isinstance(owner.type, Struct) else ()
+            owner = next((field.value for field in fields if field.wire_name == name), value)
+            while isinstance(owner.type, Ref) and owner.type.name in table:
+                owner = table[owner.type.name].value
+        if not isinstance(owner.type, ListOf) or is_class(owner.type.items.type):
+            return None
+        return self.type_of(owner.type.items, module)
+
 
 def definition_class_names(api: Api, naming: Naming = PYTHON) -> dict[str, str]:
     """Definition name → class name; unique within a group-version.

@@ -149,12 +149,16 @@ class Operations:
             [
                 *writer.constants,
                 *writer.aliases,
-                *(line for m in methods for line in (*m.arguments, m.answer, m.stream)),
+                *(
+                    line
+                    for m in methods
+                    for line in (*m.arguments, m.answer, *(each.part for each in m.iterators))
+                ),
             ]
         )
         words = set(re.findall(r"(?<!\.)\b[A-Za-z_]\w*", re.sub(r'"[^"\n]*"', '""', text)))
         typing = {"Any": "Any" in words, "Literal": "Literal" in words, "TypeAlias": bool(writer.aliases)}
-        runtime = ("LEFT_OUT", "Body", "Left", "Operation", "Parameter")
+        runtime = ("LEFT_OUT", "Body", "Left", "Operation", "Paging", "Parameter")
         imports = [(self.options.package, name, name) for name in plan.imports]
         imports += [(package, home, name) for name, (package, home) in plan.foreign.items()]
         return module(
@@ -166,7 +170,7 @@ class Operations:
                     "datetime": "datetime" in words,
                     "events": "ServerSentEvent" in words,
                     "unions": "Untagged" in words,
-                    "iterators": any(method.stream for method in methods),
+                    "iterators": any(method.iterators for method in methods),
                     "typing": [name for name, used in typing.items() if used],
                 },
                 runtime=[name for name in runtime if name in words],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from kubewright.emit.code import names
@@ -24,10 +24,20 @@ from kubewright.emit.python.code.operation_names import (
     method_name,
     one_line,
 )
-from kubewright.ir.operations import EVENTS, LINES, Content, Operation, Parameter
+from kubewright.ir.operations import EVENTS, LINES, Content, Listing, Operation, Parameter
 from kubewright.ir.types import Scalar, Value
 
 _LONG = 76
+
+
+@dataclass(frozen=True, slots=True)
+class IteratorMethod:
+    """A second method of an operation, an iterator of ``part``: it hands over to the client's ``call``."""
+
+    name: str
+    call: str
+    part: str
+    summary: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +50,7 @@ class OperationMethod:
     answer: str
     docstring: str
     passed: list[str]
-    stream: str = ""
-    """What its parts are where the answer goes on."""
-    stream_name: str = ""
+    iterators: list[IteratorMethod] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -62,9 +70,9 @@ class Methods:
         arguments = argument_names(operation)
         answer = self._answer(operation, name)
         constant = f"_{name.strip('_').upper()}"
-        self.constants.append(self._constant(operation, constant, answer))
+        item = self._item(operation, name)
+        self.constants.append(self._constant(operation, constant, answer, has_items=bool(item)))
         lines, passed = self._arguments(operation, name, arguments)
-        parts = self._parts_of_stream(operation, name)
         return OperationMethod(
             name=name,
             constant=constant,
@@ -72,9 +80,41 @@ class Methods:
             answer=answer,
             docstring=docstring(self._doc(operation, arguments), 8),
             passed=passed,
-            stream=parts,
-            stream_name=free_name(f"stream_{name.strip('_')}", self.used) if parts else "",
+            iterators=list(self._iterators(operation, name, item or answer, bool(item))),
         )
+
+    def _iterators(
+        self, operation: Operation, name: str, part: str, has_items: bool
+    ) -> Iterator[IteratorMethod]:
+        plain = name.strip("_")
+        if parts := self._parts_of_stream(operation, name):
+            called = free_name(f"stream_{plain}", self.used)
+            yield IteratorMethod(
+                called, "stream", parts, f"As ``{name}``, the answer part by part as it arrives."
+            )
+        if operation.pages is not None and not operation.bodies:
+            what = "the items of all pages" if has_items else "all pages"
+            called = free_name(f"iterate_{plain}", self.used)
+            summary = (
+                f"As ``{name}``, {what}, one after the other; the next page is asked for when it is needed."
+            )
+            yield IteratorMethod(called, "iterate", part, summary)
+
+    def _item(self, operation: Operation, method: str) -> str:
+        """The type of an item of a listing; empty where it is not plain."""
+        contents = [
+            content
+            for answer in operation.answers
+            for content in (answer.contents if answer.status[0] == "2" else ())
+            if content.value is not None
+        ]
+        field_name = operation.pages.items if operation.pages else None
+        if field_name is None or len(contents) != 1:
+            return ""
+        value = contents[0].value
+        assert value is not None
+        found = self.outside.items_of(value, field_name, self.plan)
+        return "" if found is None else self._short(annotation(found), f"{method}_item")
 
     def _parts_of_stream(self, operation: Operation, method: str) -> str:
         """The type of the parts of an answer that goes on; empty where none does."""
@@ -160,7 +200,7 @@ class Methods:
         text = self._content(content, method, "answer")
         return f"list[{text}]" if content.plain_type in LINES else text
 
-    def _constant(self, operation: Operation, constant: str, answer: str) -> str:
+    def _constant(self, operation: Operation, constant: str, answer: str, *, has_items: bool) -> str:
         said: list[tuple[str, object]] = [
             ("name", operation.name),
             ("method", operation.method),
@@ -183,6 +223,8 @@ class Methods:
             said.append(("security", operation.security))
         if operation.server:
             said.append(("server", operation.server))
+        if operation.pages is not None and not operation.bodies:
+            said.append(("pages", _pages_of(operation.pages, has_items)))
         head = f"{constant}: Operation[{answer}] = "
         text = head + expression(CallText("Operation", tuple(said)), taken=len(head))
         # Its first line alone goes to black: found by ``module``, it would take the whole module there.
@@ -215,6 +257,16 @@ def _parameter(parameter: Parameter) -> CallText:
     if parameter.media_type:
         said.append(("media_type", parameter.media_type))
     return CallText("Parameter", tuple(said))
+
+
+def _pages_of(pages: Listing, has_items: bool) -> CallText:
+    said: list[tuple[str, object]] = [("link_header", True)] if pages.link_header else []
+    said += [(name, text) for name, text in (("url", pages.url), ("more", pages.more)) if text]
+    if pages.cursors:
+        said.append(("cursors", dict(pages.cursors)))
+    if has_items:
+        said.append(("items", pages.items))
+    return CallText("Paging", tuple(said))
 
 
 def _body_of(content: Content) -> CallText:

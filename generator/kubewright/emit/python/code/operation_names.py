@@ -12,12 +12,12 @@ from kubewright.ir.operations import Interface, Operation
 Arguments: TypeAlias = Mapping[tuple[str, str], str]
 """Place and name of a parameter → what it is called in Python."""
 CLIENT_NAMES = frozenset(
-    {"call", "close", "server", "timeout", "certificate_authority", "client", "retries", "stream"}
+    {"call", "close", "server", "timeout", "certificate_authority", "client", "retries", "stream", "iterate"}
 )
 """Names that clients have already."""
 _TAKEN_ARGUMENTS = frozenset({"self", "body", "content_type", "str", "list", "dict", "int", "float", "bytes"})
 _RUNTIME = frozenset(
-    {"Operation", "Parameter", "Body", "Left", "Any", "Literal", "TypeAlias", "Untagged"}
+    {"Operation", "Parameter", "Body", "Left", "Any", "Literal", "Paging", "TypeAlias", "Untagged"}
     | {"Iterator", "AsyncIterator"}
 )
 
