@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from tests.attack.target import Target, Watch
 
@@ -54,7 +55,7 @@ class Page:
         token, version = "", ""
         while token or not version:
             listed = self._read(connection, f"{MAPS}?limit=500&continue={token}", TABLE)
-            metadata = listed.get("metadata", {})
+            metadata: dict[str, str] = listed.get("metadata", {})
             token, version = metadata.get("continue", ""), metadata.get("resourceVersion", "failed")
         query = f"watch=true&allowWatchBookmarks=true&resourceVersion={version}"
         connection.request("GET", f"{MAPS}?{query}", headers={"Accept": TABLE})
@@ -83,7 +84,7 @@ class Page:
     def _connect(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection("127.0.0.1", self._target.port, timeout=60.0)
 
-    def _read(self, connection: http.client.HTTPConnection, path: str, accept: str) -> dict[str, object]:
+    def _read(self, connection: http.client.HTTPConnection, path: str, accept: str) -> dict[str, Any]:
         connection.request("GET", path, headers={"Accept": accept})
         answer = connection.getresponse()
         content = answer.read()

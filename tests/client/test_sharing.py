@@ -29,7 +29,12 @@ def a_pod(number: int, image: str = "i:1") -> bytes:
         "securityContext": {"runAsNonRoot": True},
     }
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u", "controller": True}
-    metadata = {"name": f"p{number}", "namespace": "n", "managedFields": [entry], "resourceVersion": "1"}
+    metadata: dict[str, Any] = {
+        "name": f"p{number}",
+        "namespace": "n",
+        "managedFields": [entry],
+        "resourceVersion": "1",
+    }
     metadata |= {"labels": {"app": "web"}, "annotations": {"app": "web"}, "ownerReferences": [owner]}
     body = {
         "apiVersion": "v1",

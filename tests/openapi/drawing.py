@@ -42,7 +42,7 @@ class Described:
     def faults(self, schema: Json, value: Json) -> list[str]:
         modern = "swagger" in self.value or str(self.value["openapi"]).startswith("3.1")
         kind = OAS31Validator if modern else OAS30Validator
-        resource = referencing.Resource(self.value, referencing.jsonschema.DRAFT202012)
+        resource: Any = referencing.jsonschema.DRAFT202012.create_resource(self.value)
         registry: Any = referencing.Registry().with_resource("urn:doc", resource)
         wrapped = json.loads(json.dumps(schema).replace('"$ref": "#/', '"$ref": "urn:doc#/'))
         return [error.message[:150] for error in kind(wrapped, registry=registry).iter_errors(value)]

@@ -21,7 +21,7 @@ VALUES = st.sampled_from([0, -1, "x", "z", "", [1], ["x"], {"k": 1}, {"k": "v"},
 
 
 @st.composite
-def classes(draw: Any, inner: Any = None) -> type[Part]:
+def classes(draw: Any, inner: Any = None) -> Any:
     fields = []
     for name in draw(st.lists(NAMES, unique=True, min_size=1, max_size=3)):
         kind = draw(TYPES) if inner is None or draw(st.booleans()) else inner
@@ -30,7 +30,7 @@ def classes(draw: Any, inner: Any = None) -> type[Part]:
 
 
 def union_of(*members: Any) -> Any:
-    return Untagged[functools.reduce(operator.or_, members)]
+    return Untagged[functools.reduce(operator.or_, members)]  # type: ignore[misc]
 
 
 @st.composite

@@ -474,12 +474,12 @@ def test_a_command_has_the_values_of_other_objects() -> None:
         },
         {"name": "CPU", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}},
     ]
-    container = {"name": "c", "image": "i", "command": ["sh", "-c", line], "env": environment}
+    container: dict[str, Any] = {"name": "c", "image": "i", "command": ["sh", "-c", line], "env": environment}
     container["resources"] = {"requests": {"memory": "1500Ki"}}
     container["envFrom"] = [{"prefix": "X_", "secretRef": {"name": "values"}}]
     with ApiServer(node=True) as other:
         for plural, data in (("configmaps", {"color": "red"}), ("secrets", {"key": "aHVzaA=="})):
-            body = {"metadata": {"name": "values"}, "data": data}
+            body: dict[str, Any] = {"metadata": {"name": "values"}, "data": data}
             other.request("POST", f"/api/v1/namespaces/default/{plural}", body)
         ports = [{"name": "http", "port": 80}]
         service = {"metadata": {"name": "web-1"}, "spec": {"clusterIP": "10.0.0.9", "ports": ports}}

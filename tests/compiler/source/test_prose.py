@@ -89,10 +89,11 @@ class Cluster:
     def answer(self, path: str) -> dict[str, Any] | None:
         name = "io.k8s.api.apps.v1.DeploymentSpec"
         fields = {"replicas": {"description": "How many."}, "later": {"description": "Not known here."}}
-        return {
+        documents: dict[str, dict[str, Any]] = {
             "/openapi/v3": {"paths": {"apis/apps/v1": {"serverRelativeURL": "/openapi/v3/apis/apps/v1?hash=1"}}},
             "/openapi/v3/apis/apps/v1?hash=1": {"components": {"schemas": {name: {"properties": fields}}}},
-        }.get(path)  # fmt: skip
+        }  # fmt: skip
+        return documents.get(path)
 
 
 def test_explain_reads_them_from_a_cluster_and_says_so(bare: Path) -> None:

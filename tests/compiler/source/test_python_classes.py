@@ -257,7 +257,12 @@ def types(depth: int) -> st.SearchStrategy[Any]:
     if not depth:
         return leaf
     inner = types(depth - 1)
-    return leaf | inner.map(lambda t: list[t]) | inner.map(lambda t: dict[str, t]) | classes(depth - 1)
+    return (
+        leaf
+        | inner.map(list.__class_getitem__)
+        | inner.map(lambda t: dict.__class_getitem__((str, t)))
+        | classes(depth - 1)
+    )
 
 
 def made(fields: list[tuple[str, Any, bool]]) -> type:
