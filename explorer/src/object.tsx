@@ -41,7 +41,7 @@ export function ObjectPage({ kind, namespace, name, route }: { kind: Kind; names
       {tab === "time" && <ObjectTime kind={kind} namespace={namespace} name={name} revision={object?.metadata?.resourceVersion ?? ""} at={route.query.get("at") ?? ""} />}
       {object && tab === "owners" && <Owners object={object} />}
       {object && tab === "edit" && <Edit key={object.metadata?.uid} object={object} path={path} onWritten={setObject} />}
-      {object && tab === "form" && <Form key={object.metadata?.uid} object={object} path={path} onWritten={setObject} />}
+      {object && tab === "form" && <Form key={object.metadata?.uid} kind={kind} object={object} path={path} onWritten={setObject} />}
       {object && tab === "versions" && <ObjectVersions kind={kind} namespace={namespace} name={name} revision={object.metadata?.resourceVersion ?? ""} />}
       {object && tab === "cel" && <Cel kind={kind} object={object} />}
     </article>

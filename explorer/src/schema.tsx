@@ -212,7 +212,7 @@ function Field(props: { name: string; schema: Json; schemas: Json; required: boo
 }
 
 /** The least that a schema asks for. */
-function sample(schema: Json, schemas: Json, depth = 0): unknown {
+export function sample(schema: Json, schemas: Json, depth = 0): unknown {
   const whole = resolved(schema, schemas);
   if (whole.default !== undefined && JSON.stringify(whole.default) !== "{}") return whole.default;
   if (whole.enum?.length) return whole.enum[0];
@@ -221,7 +221,9 @@ function sample(schema: Json, schemas: Json, depth = 0): unknown {
     const names: string[] = (whole.required ?? []).filter((name: string) => whole.properties[name]);
     return Object.fromEntries(names.map((name) => [name, sample(whole.properties[name], schemas, depth + 1)]));
   }
-  return { string: "", integer: whole.minimum ?? 0, number: 0, boolean: false }[String(whole.type)] ?? {};
+  // Quantities are a string or a number, ports a number or a name.
+  const type = whole.type ?? (whole["x-kubernetes-int-or-string"] ? "integer" : whole.oneOf?.[0]?.type);
+  return { string: "", integer: whole.minimum ?? 0, number: 0, boolean: false }[String(type)] ?? {};
 }
 
 export function sampleOf(kind: Kind, version: string, document: Document): Json {

@@ -9,7 +9,7 @@ import { go, groupPart } from "./route";
 import type { Version } from "./seen";
 import { AuditFile, Explained, Older, When, useTimeLine } from "./timeline";
 
-const OF_SERVER = ["uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields", "selfLink"];
+export const OF_SERVER = ["uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields", "selfLink"];
 
 /** The time line of one object: two versions compared, one shown as it was, a deleted one brought back. */
 export function ObjectTime(props: { kind: Kind; namespace: string; name: string; revision: string; at: string }) {

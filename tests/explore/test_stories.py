@@ -177,13 +177,84 @@ def test_a_422_at_its_field(page: Page, explorer: Explorer) -> None:
 def test_change_a_value_in_the_form(page: Page, explorer: Explorer, cluster: ApiServer) -> None:
     cluster.request("POST", CONFIG_MAPS, config_map("formed", a="1", b="2"))
     explorer.show(page, "/object/core/configmaps/default/formed?tab=form")
-    page.get_by_label("data.a").fill("9")
+    page.get_by_label("data.a", exact=True).fill("9")
     page.get_by_role("button", name="Try it").click()
     page.locator(".line.added", has_text='a: "9"').wait_for()
     assert cluster.request("GET", f"{CONFIG_MAPS}/formed")["data"] == {"a": "1", "b": "2"}
     page.get_by_role("button", name="Write it").click()
     page.get_by_text("0 changed").wait_for()
     assert cluster.request("GET", f"{CONFIG_MAPS}/formed")["data"] == {"a": "9", "b": "2"}
+
+
+def test_add_and_remove_fields_in_the_form(page: Page, explorer: Explorer, cluster: ApiServer) -> None:
+    container = {"name": "c", "image": "nginx", "args": ["a", "b", "c"]}
+    template = {"metadata": {"labels": {"app": "grown"}}, "spec": {"containers": [container]}}
+    spec = {"replicas": 0, "selector": {"matchLabels": {"app": "grown"}}, "template": template}
+    cluster.request(
+        "POST", DEPLOYMENTS, {"metadata": {"name": "grown", "labels": {"old": "1"}}, "spec": spec}
+    )
+    explorer.show(page, "/object/apps/deployments/default/grown?tab=form")
+
+    def add(to: str, field: str = "", key: str = "") -> None:
+        page.get_by_role("button", name=f"Add to {to}", exact=True).click()
+        if field:
+            page.get_by_label("Field", exact=True).select_option(field)
+        if key:
+            page.get_by_label("Key", exact=True).fill(key)
+        page.get_by_role("group", name="What to add").get_by_role("button", name="Add").click()
+
+    one = "spec.template.spec.containers[0]"
+    page.get_by_role("button", name="Add to spec", exact=True).wait_for()
+    assert page.get_by_role("button", name="Remove spec.template", exact=True).count() == 0, "it is required"
+    add("spec", "minReadySeconds")
+    page.get_by_label("spec.minReadySeconds", exact=True).fill("7")
+    add("metadata.labels", key="team/x~y")
+    page.get_by_label("metadata.labels.team/x~y", exact=True).fill("shop")
+    page.get_by_role("button", name="Remove metadata.labels.old").click()
+    page.get_by_role("button", name=f"Remove {one}.args[1]").click()
+    add(one, "ports")
+    page.get_by_label(f"{one}.ports[0].containerPort", exact=True).fill("80")
+    add(f"{one}.ports")
+    page.get_by_label(f"{one}.ports[1].containerPort", exact=True).fill("81")
+    add(one, "readinessProbe")
+    add(f"{one}.readinessProbe", "httpGet")
+    page.get_by_label(f"{one}.readinessProbe.httpGet.port", exact=True).fill("http")
+    page.get_by_label(f"{one}.readinessProbe.httpGet.port", exact=True).fill("8080")
+    page.get_by_role("button", name="Try it").click()
+    # A port's protocol is a part of its key, and a label's value has no ~.
+    page.get_by_role("alert").filter(has_text="team/x~y").wait_for()
+    page.get_by_role("button", name="Remove metadata.labels.team/x~y").click()
+    add("metadata.labels", key="example.com/team")
+    page.get_by_label("metadata.labels.example.com/team", exact=True).fill("shop")
+    page.get_by_role("button", name="Try it").click()
+    page.locator(".line.added", has_text="example.com/team: shop").wait_for()
+    assert "minReadySeconds" not in cluster.request("GET", f"{DEPLOYMENTS}/grown")["spec"]
+    page.get_by_role("button", name="Write it").click()
+    page.get_by_text("0 changed").wait_for()
+    stored = cluster.request("GET", f"{DEPLOYMENTS}/grown")
+    assert stored["metadata"]["labels"] == {"example.com/team": "shop"}
+    assert stored["spec"]["minReadySeconds"] == 7
+    own = stored["spec"]["template"]["spec"]["containers"][0]
+    assert own["args"] == ["a", "c"]
+    assert [each["containerPort"] for each in own["ports"]] == [80, 81]
+    assert own["readinessProbe"]["httpGet"]["port"] == 8080
+
+
+def test_a_form_does_not_overwrite_others(page: Page, explorer: Explorer, cluster: ApiServer) -> None:
+    cluster.request("POST", CONFIG_MAPS, config_map("shared", a="1", b="2"))
+    from playwright.sync_api import expect
+
+    explorer.show(page, "/object/core/configmaps/default/shared?tab=form")
+    page.get_by_label("data.a", exact=True).fill("9")
+    cluster.request("PATCH", f"{CONFIG_MAPS}/shared", {"data": {"b": "3"}}, MERGE)
+    page.get_by_role("status").filter(has_text="Somebody changed it meanwhile").wait_for()
+    page.get_by_role("button", name="Try it").click()
+    page.get_by_role("alert").first.wait_for()
+    page.get_by_role("button", name="Begin anew").click()
+    page.get_by_text("0 changed").wait_for()
+    assert page.get_by_label("data.b", exact=True).input_value() == "3"
+    cluster.request("PATCH", f"{CONFIG_MAPS}/shared", {"data": {"b": "4"}}, MERGE)
+    expect(page.get_by_label("data.b", exact=True)).to_have_value("4")
 
 
 def test_try_a_cel_rule(page: Page, explorer: Explorer) -> None:
