@@ -32,7 +32,7 @@ def editor(folder: Path, *more: str) -> tuple[int, str, str]:
 def test_settings_name_a_schema_that_judges(folder: Path) -> None:
     code, out, err = editor(folder)
     assert (code, err) == (0, "")
-    assert "schemas of 1 kinds" in out
+    assert "schemas of 1 kind;" in out
     settings = json.loads((folder / ".vscode" / "settings.json").read_text())
     assert settings == {"yaml.schemas": {"./.schemas/all.json": ["**/*.yaml", "**/*.yml"]}}
     schema = json.loads((folder / ".schemas" / "all.json").read_text())
@@ -80,6 +80,26 @@ def test_modelines_are_put_once_and_follow_the_schemas(folder: Path) -> None:
     assert manifest.read_text().startswith(
         "# yaml-language-server: $schema=../../schemas/all.json\napiVersion"
     )
+
+
+def test_every_document_has_a_modeline_of_its_own(folder: Path) -> None:
+    """Language servers read one of a document for that document alone."""
+    line = "# yaml-language-server: $schema=../.schemas/all.json"
+    manifest = folder / "deep" / "boxes.yaml"
+    other = line.replace("../.schemas", "gone")
+    manifest.write_bytes(
+        f"# ours\n---\n# a box\nkind: Box\n--- # next\n{other}\nkind: Box\n---\n# none\n---\ntext: |\n  ---\n".encode()
+    )
+    (folder / "deep" / "dos.yaml").write_bytes(b"kind: Box\r\n---\r\nkind: Box\r\n")
+    assert "in 3 files" in editor(folder, "--modelines")[1]
+    assert manifest.read_text() == (
+        f"{line}\n# ours\n---\n# a box\nkind: Box\n--- # next\n{line}\nkind: Box\n"
+        f"---\n{line}\n# none\n---\ntext: |\n  ---\n"
+    )
+    assert (folder / "deep" / "dos.yaml").read_bytes() == (
+        f"{line}\r\nkind: Box\r\n---\r\n{line}\r\nkind: Box\r\n".encode()
+    )
+    assert "in 0 files" in editor(folder, "--modelines")[1]
 
 
 def test_what_cannot_be_used_is_said(folder: Path) -> None:

@@ -23,7 +23,9 @@ from kubewright.diagnostics import Severity, printable
 from kubewright.pipeline import generate
 
 BUNDLE = "all.json"
-_MODELINE = re.compile(r"^#\s*yaml-language-server:\s*\$schema=.*$", re.MULTILINE)
+_MODELINE = re.compile(r"^#[ \t]*yaml-language-server:\s*\$schema=[^\r\n]*", re.MULTILINE)
+_NEXT_DOCUMENT = re.compile(r"^---[ \t]*(#[^\r\n]*)?\r?\n", re.MULTILINE)
+_CONTENT = re.compile(r"^(?!---)[ \t]*[^#\s]", re.MULTILINE)
 
 
 class UneditableError(Exception):
@@ -52,8 +54,8 @@ def run(options: argparse.Namespace) -> int:
     changed = _modelines(folder, schemas) if options.modelines else 0
     written = ", ".join(str(path) for path in settings)
     print(
-        f"{schemas}: schemas of {_count(schemas)} kinds; wrote {written}"
-        + (f"; named the schema in {changed} files" if options.modelines else "")
+        f"{schemas}: schemas of {_counted(_kinds(schemas), 'kind')}; wrote {written}"
+        + (f"; named the schema in {_counted(changed, 'file')}" if options.modelines else "")
     )
     return 0
 
@@ -88,7 +90,11 @@ def _documented(sources: list[Source]) -> bool:
     return all(has_prose(source.release) for source in sources if isinstance(source, KubernetesSource))
 
 
-def _count(schemas: Path) -> int:
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def _kinds(schemas: Path) -> int:
     return sum(path.name != BUNDLE for path in schemas.rglob("*.json"))
 
 
@@ -156,19 +162,36 @@ def _relative(path: Path, folder: Path) -> str:
 
 
 def _modelines(folder: Path, schemas: Path) -> int:
-    """Names the schema in the first comment of each manifest that lacks it; gives how many were changed."""
+    """Names the schema in each document of each manifest that lacks it; gives how many files were changed."""
     changed = 0
     for path in sorted([*folder.rglob("*.yaml"), *folder.rglob("*.yml")]):
         if not path.is_file() or any(part.startswith(".") for part in path.relative_to(folder).parts):
             continue
         text = path.read_bytes().decode("utf-8", "surrogateescape")
         line = f"# yaml-language-server: $schema={_relative(schemas / BUNDLE, path.parent)}"
-        found = _MODELINE.search(text)
-        new = f"{text[: found.start()]}{line}{text[found.end() :]}" if found else f"{line}\n{text}"
+        new = "".join(_with_modeline(each, line) for each in _documents(text))
         if new != text:
             _write(path, new)
             changed += 1
     return changed
+
+
+def _documents(text: str) -> list[str]:
+    """The documents of a file, each from behind the line that separates it from the one before; comments that stand
+    alone belong to what follows."""
+    starts = [0]
+    for found in _NEXT_DOCUMENT.finditer(text):
+        if _CONTENT.search(text, starts[-1], found.start()):
+            starts.append(found.end())
+    return [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
+
+
+def _with_modeline(document: str, line: str) -> str:
+    found = _MODELINE.search(document)
+    if found:
+        return f"{document[: found.start()]}{line}{document[found.end() :]}"
+    ending = "\r\n" if "\r\n" in document else "\n"
+    return f"{line}{ending}{document}" if _CONTENT.search(document) else document
 
 
 def _write(path: Path, text: str) -> None:

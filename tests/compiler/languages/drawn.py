@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
+from apimachinery.wire.yaml import decode_all
 
 PUBLIC = Path(__file__).parents[3] / ".." / "shared" / "data" / "crds"
 _TEXTS = (
@@ -34,7 +34,7 @@ def definitions(folder: Path) -> list[Any]:
     return [
         each
         for path in sorted(folder.rglob("*.yaml"))
-        for each in yaml.load_all(path.read_text(), yaml.CSafeLoader)
+        for each in decode_all(path.read_bytes())  # as servers read YAML: `=` is a text
         if isinstance(each, dict) and each.get("kind") == "CustomResourceDefinition"
     ]
 

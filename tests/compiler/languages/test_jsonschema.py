@@ -98,6 +98,34 @@ def test_verdicts_on_all_public_crds(tmp_path: Path) -> None:
     check_verdicts(tmp_path, _public(), 40)
 
 
+def test_a_required_value_of_any_type_is_not_null(tmp_path: Path) -> None:
+    crd = yaml.safe_load((Path(__file__).parent / "spec" / "parcels.yaml").read_text())
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"]["required"] = ["anything"]
+    validator = jsonschema.Draft7Validator(made(tmp_path, crd)["post.example.com/parcel_v1.json"])
+    for anything, is_valid in (({}, True), (False, True), (None, False)):
+        parcel = {"apiVersion": "post.example.com/v1", "kind": "Parcel", "spec": {"anything": anything}}
+        assert validator.is_valid(parcel) == is_valid
+        assert (not Judge(schema).faults(parcel)) == is_valid
+
+
+def test_objects_inside_others_have_metadata(tmp_path: Path) -> None:
+    parcels = yaml.safe_load((Path(__file__).parent / "spec" / "parcels.yaml").read_text())
+    schema = made(tmp_path, parcels)["post.example.com/parcel_v1.json"]
+    judge = Judge(parcels["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
+    for metadata, is_valid in (({"name": "a"}, True), ({"name": True}, False), ({"unheard": "x"}, False)):
+        spec = {"weight": 1, "carrier": "Ship", "to": {"street": "x"}}
+        template = {"apiVersion": "v1", "kind": "Box", "metadata": metadata, "any": 1}
+        parcel = {
+            "apiVersion": "post.example.com/v1",
+            "kind": "Parcel",
+            "metadata": {"name": "p"},
+            "spec": {**spec, "template": template},
+        }
+        assert jsonschema.Draft7Validator(schema).is_valid(parcel) == is_valid
+        assert (not judge.faults(parcel)) == is_valid
+
+
 def check_verdicts(tmp_path: Path, crds: list[Any], count: int) -> None:
     files = made(tmp_path, *crds)
     for path, schema in files.items():

@@ -5,7 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.request
 from pathlib import Path
+from socket import socket
 from typing import Any
 
 import pytest
@@ -30,6 +36,8 @@ from tests.compiler.languages.node_tools import (
 )
 
 PARCELS = Path(__file__).parent / "spec" / "parcels.yaml"
+REFERENCE = Path(__file__).parents[4] / "shared/reference/reference.sh"
+ADMIN = "admin-token"
 
 
 def generated(folder: Path, spec: Path, name: str) -> Tree:
@@ -60,6 +68,47 @@ def test_the_client_against_a_server(compiled: Path) -> None:
         done = node(compiled, "dist/client.test.js", SERVER=address, TOKEN=token)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count("ok ") == 8
+
+
+@needs_tsc
+@pytest.mark.thorough
+@pytest.mark.shared
+@pytest.mark.skipif(not REFERENCE.is_file(), reason="needs the kube-apiserver of ../shared/reference")
+def test_the_client_against_kube_apiserver(compiled: Path, tmp_path: Path) -> None:
+    with socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folder = tmp_path / "reference"
+    try:
+        subprocess.run([REFERENCE, "start", folder, str(port)], check=True, timeout=200, capture_output=True)
+        address = f"https://127.0.0.1:{port}"
+        crds, parcels = (
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+            "/apis/post.example.com/v1/parcels",
+        )
+        assert answered(address + crds, json.dumps(yaml.safe_load(PARCELS.read_text()))) == 201
+        for _ in range(60):
+            if answered(address + parcels) == 200:
+                break
+            time.sleep(0.5)
+        trusting = {"NODE_TLS_REJECT_UNAUTHORIZED": "0", "NODE_NO_WARNINGS": "1"}
+        done = node(compiled, "dist/client.test.js", SERVER=address, TOKEN=ADMIN, **trusting)
+    finally:
+        subprocess.run([REFERENCE, "stop", folder], check=False, timeout=60, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("ok ") == 8
+
+
+def answered(url: str, body: str | None = None) -> int:
+    """The code that kube-apiserver answers an administrator with."""
+    head = {"Authorization": f"Bearer {ADMIN}", "Content-Type": "application/json"}
+    request = urllib.request.Request(url, data=None if body is None else body.encode(), headers=head)
+    try:
+        with urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=20) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as refusal:
+        with refusal:
+            return refusal.code
 
 
 @needs_eslint

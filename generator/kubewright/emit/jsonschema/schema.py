@@ -156,7 +156,11 @@ class Drafts:
     def _field(self, field: Field, owner: Definition, words: Mapping[str, tuple[str, ...]]) -> Json:
         # A null where none may be is dropped by the server of a CRD, and Go decodes one into a field of a built-in
         # type as if it were left out.
-        schema = self._value(field.value, owner, may_be_null=not self._is_required(owner, field))
+        is_required = self._is_required(owner, field)
+        schema = self._value(field.value, owner, may_be_null=not is_required)
+        is_any = field.value.type == RawJson() and not field.value.nullable
+        if is_required and is_any and not self._presence.is_of_go(owner):
+            schema = {**schema, "type": ["array", "boolean", "number", "object", "string"]}
         if field.wire_name in words and isinstance(field.value.type, Scalar):
             schema = {
                 **schema,
@@ -168,12 +172,13 @@ class Drafts:
         return self._presence.must_be_sent(owner, field)
 
     def _embedded(self, node: EmbeddedObject, owner: Definition) -> dict[str, Json]:
-        """A whole object inside another: what every object has is let pass, and apiVersion and kind are required."""
+        """A whole object inside another: with the metadata that every object has; apiVersion and kind are required."""
         schema = self._struct(node.body, owner)
+        is_known = _OBJECT_META in self._table
         head: dict[str, Json] = {
             "apiVersion": dict(_TEXT),
             "kind": dict(_TEXT),
-            "metadata": {"type": "object"},
+            "metadata": {"$ref": f"#/definitions/{_OBJECT_META}"} if is_known else {"type": "object"},
         }
         schema["properties"] = {**head, **schema.get("properties", {})}
         schema["required"] = sorted({*schema.get("required", ()), "apiVersion", "kind"})

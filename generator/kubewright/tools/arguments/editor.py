@@ -33,5 +33,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--modelines",
         action="store_true",
-        help="also name the schema in the first line of each manifest, for other editors",
+        help="also name the schema at the head of each document, for other editors",
     )
