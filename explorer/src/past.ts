@@ -96,17 +96,27 @@ export function known(kept: Kept[]): Version[] {
     .sort((a, b) => revisionOf(b) - revisionOf(a));
 }
 
-/** Versions of several sources, newest first, each once; of one that several know the first one's. */
+/** Versions of several sources, each newest first, as one, newest first and each once; of one that several know the first
+ * one's. A version whose time nobody noted is as old as the one before it in its source. */
 export function merged(...sources: Version[][]): Version[] {
   const byKey = new Map<string, Version>();
+  const times = new Map<string, string>();
   let unnamed = 0;
+  for (const source of sources) {
+    let last = "";
+    for (const each of source) {
+      last = each.time || last;
+      if (!times.get(versionKey(each))) times.set(versionKey(each), last);
+    }
+  }
+  const timeOf = (each: Version) => each.time || times.get(versionKey(each)) || "9";
   for (const each of sources.flat()) {
     const key = each.revision ? versionKey(each) : String(unnamed++);
     const one = byKey.get(key);
     if (!one) byKey.set(key, each);
     else if (!one.object && each.object) byKey.set(key, { ...one, object: each.object });
   }
-  return [...byKey.values()].sort((a, b) => (a.time < b.time ? 1 : a.time > b.time ? -1 : revisionOf(b) - revisionOf(a)));
+  return [...byKey.values()].sort((a, b) => timeOf(b).localeCompare(timeOf(a)) || revisionOf(b) - revisionOf(a));
 }
 
 const VERBS: Record<string, string> = { create: "created", update: "updated", patch: "updated", delete: "deleted" };

@@ -22,7 +22,9 @@ from apimachinery.storage.interface import (
     StorageReadOnly,
     Value,
 )
+from apimachinery.storage.kept import NEVER, PastRange
 from apimachinery.storage.moving import CopyRefused, check_objects, copy_objects
+from apimachinery.storage.objects import at_other_revision
 from apimachinery.storage.url import StorageOptions, StorageUrlError, open_storage
 
 PODS = [f"/core/pods/ns/p{number:03}" for number in range(150)]
@@ -83,6 +85,40 @@ def test_a_snapshot_shows_the_newest_state_and_takes_no_writes(snapshot):
         with pytest.raises(FutureRevision):
             await storage.get(PODS[1], at=revision + 1)
         assert (await check_objects(storage)).faults == []
+        await storage.close()
+
+    asyncio.run(story())
+
+
+def test_a_snapshot_has_what_etcd_had_of_the_past(snapshot):
+    path, records, _ = snapshot
+
+    async def story() -> None:
+        storage = SnapshotStorage(path, "/saved", EtcdValues())
+
+        async def past(key: str, limit: int = 10, before: int = NEVER, wanted=lambda record: True):
+            return await storage.past.versions(PastRange(key, f"{key}\0", before, limit, 1 << 20), wanted)
+
+        versions, more = await past(PODS[1])
+        assert not more
+        assert versions[0].record == records[PODS[1]]
+        assert [b"zzz" in each.record.value for each in versions] == [True, False]
+        assert versions[1].record.created == versions[1].record.revision < versions[0].record.revision
+        versions, _ = await past(PODS[0])
+        gone, made = versions
+        assert (gone.deleted, made.deleted) == (True, False)
+        assert gone.record.value == at_other_revision(made.record.value, gone.record.revision)
+        assert await past(PODS[0], before=gone.record.revision) == ([made], False)
+        assert await past(PODS[0], limit=1) == ([gone], True)
+        assert await past(PODS[0], wanted=lambda record: record.revision < gone.record.revision) == (
+            [made],
+            False,
+        )
+        every = PastRange("/core/pods/", "/core/pods/\U0010ffff", NEVER, 1000, 1 << 20)
+        versions, _ = await storage.past.versions(every, lambda record: True)
+        revisions = [each.record.revision for each in versions]
+        assert revisions == sorted(revisions, reverse=True)
+        assert len(versions) == len(PODS) + len(PODS[::3]) + 1
         await storage.close()
 
     asyncio.run(story())

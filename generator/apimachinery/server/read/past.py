@@ -101,7 +101,7 @@ def _entry(version: PastVersion, served: Served, whole: bool, before: Json) -> t
     change = "deleted" if version.deleted else "created" if record.created == record.revision else "updated"
     entry: Json = {
         "revision": str(record.revision),
-        "time": _time(version.time),
+        "time": _time(version.time) or ("" if version.deleted else _said_time(obj, before)),
         "change": change,
         "user": version.author,
         "managers": [] if version.deleted else writers(obj, before),
@@ -115,6 +115,12 @@ def _time(seconds: float) -> str:
     if not seconds:
         return ""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _said_time(obj: Json, before: Json) -> str:
+    """When an object itself says that it was written: the newest time of its managers, if it is another than before."""
+    times = [max((str(each.get("time") or "") for each in _managed(of)), default="") for of in (obj, before)]
+    return times[0] if times[0] != times[1] else ""
 
 
 def writers(obj: Json, before: Json) -> list[str]:

@@ -1,4 +1,5 @@
-"""A snapshot of an etcd, or a member's database of which nobody is writing: its newest state, served read-only.
+"""A snapshot of an etcd, or a member's database of which nobody is writing: its newest state, served read-only, and
+what it has of the past (``snapshot_past``).
 
 Rules (etcd's mvcc): the bucket ``key`` has every revision that is kept, by number: 8 bytes of revision, ``_``, 8 bytes
 of the place within its transaction, and a ``t`` behind where it is a deletion; the value is a KeyValue.
@@ -16,6 +17,7 @@ from google.protobuf.message import DecodeError
 from apimachinery.storage.etcd import messages
 from apimachinery.storage.etcd.bolt import BoltError, BoltFile
 from apimachinery.storage.etcd.keys import Keys
+from apimachinery.storage.etcd.snapshot_past import Revisions, SnapshotPast
 from apimachinery.storage.etcd.values import EtcdValues, log_unread
 from apimachinery.storage.interface import (
     Compacted,
@@ -40,8 +42,11 @@ class SnapshotStorage:
 
     def __init__(self, path: Path, prefix: str, values: EtcdValues) -> None:
         keys = Keys(prefix)
-        newest, living = _read(path)
+        revisions = Revisions()
+        newest, living = _read(path, revisions)
         self._revision = max(newest, 1)
+        self.past = SnapshotPast(revisions, keys, values)
+        """See ``kept``."""
         self._records: dict[str, Record] = {}
         self.unread: dict[bytes, str] = {}
         for place, kv in living.items():
@@ -154,8 +159,8 @@ class SnapshotStorage:
         self._closed = True
 
 
-def _read(path: Path) -> tuple[int, dict[bytes, Any]]:
-    """The newest revision, and the living keys with what they hold."""
+def _read(path: Path, revisions: Revisions) -> tuple[int, dict[bytes, Any]]:
+    """The newest revision, and the living keys with what they hold; every revision goes to ``revisions``."""
     file = BoltFile(path)
     newest = 0
     living: dict[bytes, Any] = {}
@@ -169,9 +174,12 @@ def _read(path: Path) -> tuple[int, dict[bytes, Any]]:
             except DecodeError:
                 raise BoltError(f"{path}: revision {newest} holds no key and value") from None
             if len(number) > _REVISION_BYTES:
-                living.pop(kv.key, None)
+                gone = living.pop(kv.key, None)
+                if gone is not None:
+                    revisions.add(newest, gone, deleted=True)
             else:
                 living[kv.key] = kv
+                revisions.add(newest, kv, deleted=False)
     finally:
         file.close()
     return newest, living
