@@ -170,6 +170,16 @@ wheel: $(SETUP) ## the wheel, in dist/; with the explorer's page where npm is at
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory explorer; else echo "no npm: the wheel has no page of the explorer"; fi
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
+.PHONY: wheel-compiled test-compiled bench-compiled
+wheel-compiled: $(SETUP) ## the wheel with compiled CEL for this Python and machine, in dist/; needs a C compiler, takes 3 minutes
+	KUBEWRIGHT_COMPILED=1 $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+test-compiled: wheel-compiled ## the tests of compiled modules over that wheel, outside the repository, and both builds compared
+	$(RUN) -m tests.packaging.compiled test dist
+
+bench-compiled: wheel-compiled ## compiled against plain, by CPU, in one run (docs/benchmarks.md)
+	$(RUN) -m tests.packaging.compiled bench dist
+
 clean: ## what can be made again
 	rm -rf .venv dist build/site .mypy_cache .ruff_cache .pytest_cache .hypothesis generated/.kubewright
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

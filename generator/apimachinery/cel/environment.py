@@ -215,9 +215,7 @@ class Environment:
     def trace(self, source: str) -> tuple[Program, list[TracedPart]]:
         """The program of an expression that writes down what its parts give; raises as ``compile`` does."""
         node = self.check(source)
-        planner = TracingPlanner(
-            self.functions, self.constants, self._wire_name, construct=self._construct, folds=False
-        )
+        planner = TracingPlanner(self.functions, self.constants, self._wire_name, self._construct)
         return Program(source, node, planner, self.limit), planner.parts
 
     def compile_unchecked(self, source: str) -> Program:

@@ -168,7 +168,7 @@ def _diff_items(
 ) -> tuple[list[Any], list[Any]]:
     """The items that change or come, in the order of ``modified``, and the deletions of those that go."""
     identify = identity_by(field.merge_key)
-    before = {identify(item): item for item in reversed(original)}
+    before = {identify(item): item for item in original[::-1]}
     after = {identify(item): place for place, item in enumerate(modified)}
     changes: list[Any] = []
     for item in modified:

@@ -47,15 +47,6 @@ class Delta(NamedTuple):
     removed: Node
 
 
-class ListEntry(NamedTuple):
-    """A field of a struct, ready for walking. ``leaf`` holds the Python types of a scalar value here."""
-
-    element: str
-    leaf: frozenset[type]
-    exact: bool
-    type: MergeType
-
-
 MODIFIED = Delta(LEAF, None, None)
 _NULL = frozenset((type(None),))
 _MISSING: Any = object()
@@ -116,6 +107,15 @@ class MergeType(ABC):
     def parts(self) -> list[MergeType]:
         """The types that are below this one."""
         return []
+
+
+class ListEntry(NamedTuple):
+    """A field of a struct, ready for walking. ``leaf`` holds the Python types of a scalar value here."""
+
+    element: str
+    leaf: frozenset[type]
+    exact: bool
+    type: MergeType
 
 
 class ScalarType(MergeType):

@@ -32,17 +32,20 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Decision(Opaque):
-    """``kubernetes.authorization.Decision``; ``error`` is the failure of the authorizer, if any."""
-
+class _Answer(Opaque):
     allowed: bool
     reason: str = ""
     error: str = ""
-    type_name: ClassVar[str] = "kubernetes.authorization.Decision"
 
     def equals(self, other: Any) -> bool:
         """By value."""
         return bool(self == other)
+
+
+class Decision(_Answer):
+    """``kubernetes.authorization.Decision``; ``error`` is the failure of the authorizer, if any."""
+
+    type_name: ClassVar[str] = "kubernetes.authorization.Decision"
 
 
 Ask = Callable[[Question], Decision]

@@ -7,9 +7,11 @@ other side of ``&&``, a branch that is not taken. A part in a loop is written do
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from apimachinery.cel.libraries.declarations import Function
 from apimachinery.cel.running.planner import Planner
 from apimachinery.cel.running.steps import Frame, Step
 from apimachinery.cel.syntax.ast import Literal, Node
@@ -37,8 +39,14 @@ class TracedPart:
 class TracingPlanner(Planner):
     """Plans, and fills ``parts`` while the program runs; outer parts come before those that they hold."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+    def __init__(
+        self,
+        functions: Mapping[str, Function],
+        constants: Mapping[str, Any],
+        wire_name: Callable[[str, str], str],
+        construct: Callable[[str, dict[str, Any]], Any] | None,
+    ) -> None:
+        super().__init__(functions, constants, wire_name, construct=construct, folds=False)
         self.parts: list[TracedPart] = []
 
     def plan_new(self, node: Node) -> Step:

@@ -84,15 +84,31 @@ def _bound(schema: Mapping[str, Any], name: str) -> int | None:
     return max(0, int(value))
 
 
+MAX_DEPTH = 3_000
+"""Schemas within schemas: paths grow with each, so the time that a schema takes grows with the square of its depth."""
+
+
 class SchemaTypes:
     """The types of one schema: a ``TypeProvider`` for its objects, and sizes by path."""
 
     def __init__(self, schema: Mapping[str, Any], *, is_root: bool = False, name: str = "selfType"):
         self.objects: dict[str, Declared] = {}
+        self.depth = 0
         self.root = self.declare(schema, is_root, name)
 
     def declare(self, schema: Mapping[str, Any], is_root: bool, name: str) -> Declared | None:
-        """The type of a schema, or None if CEL may not see it; objects are known by ``name``."""
+        """The type of a schema, or None if CEL may not see it; objects are known by ``name``.
+
+        Raises RecursionError for one that is nested deeper than ``MAX_DEPTH``."""
+        if self.depth >= MAX_DEPTH:
+            raise RecursionError(f"the schema is nested deeper than {MAX_DEPTH}")
+        self.depth += 1
+        try:
+            return self._declared(schema, is_root, name)
+        finally:
+            self.depth -= 1
+
+    def _declared(self, schema: Mapping[str, Any], is_root: bool, name: str) -> Declared | None:
         if schema.get("x-kubernetes-int-or-string"):
             length = _bound(schema, "maxLength")
             return Declared(t.DYN, _UNBOUNDED_TEXT if length is None else length * 4, 1)

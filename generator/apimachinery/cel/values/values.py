@@ -16,19 +16,13 @@ from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
 
 from apimachinery.cel.values.errors import CostLimitError, EvalError
+from apimachinery.cel.values.extended import KeyedList as KeyedList
+from apimachinery.cel.values.extended import SetList as SetList
+from apimachinery.cel.values.extended import Uint as Uint
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 UINT_MAX = 2**64 - 1
 NO_OVERLOAD = "no such overload"
-
-
-class Uint(int):
-    """An unsigned 64-bit integer."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"{int(self)}u"
 
 
 class TypeValue:
@@ -63,26 +57,6 @@ class Optional:
 
 ABSENT = Optional(None)
 """``optional.none()``."""
-
-
-class SetList(list[Any]):
-    """A list whose order and repeats do not count in equality (x-kubernetes-list-type: set)."""
-
-    __slots__ = ()
-
-
-class KeyedList(list[Any]):
-    """A list of records known by ``keys`` (x-kubernetes-list-type: map)."""
-
-    __slots__ = ("keys",)
-
-    def __init__(self, items: Iterable[Any], keys: tuple[str, ...]):
-        super().__init__(items)
-        self.keys = keys
-
-    def key(self, item: Any) -> tuple[Any, ...]:
-        """What ``item`` is known by."""
-        return tuple(item.get(k) if isinstance(item, dict) else None for k in self.keys)
 
 
 class Opaque:
