@@ -1,7 +1,7 @@
 /** Play: CEL, who may do what and why. */
 
 import { useEffect, useState } from "preact/hooks";
-import { ask, cluster, type Json } from "./api";
+import { Refusal, ask, cluster, type Json } from "./api";
 import type { Kind } from "./kinds";
 import { Problem, cut, useLoaded } from "./parts";
 import { go, type Route } from "./route";
@@ -16,22 +16,60 @@ function valueAt(object: Json, path: string): unknown {
   return value;
 }
 
-export function Cel({ kind, object }: { kind?: Kind; object: Json }) {
+/** An expression that somebody wrote, where it is from, and what `self` is to it. */
+interface Rule {
+  from: string;
+  path: string;
+  expression: string;
+}
+
+async function rulesOfSchema(kind: Kind): Promise<Rule[]> {
+  const { root, schemas } = await schemaOf(kind);
+  return rulesOf(root, schemas).map(({ path, rule }) => ({ from: path || ".", path, expression: rule.rule }));
+}
+
+const POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+
+/** The expressions of the policies about a kind; none where the cluster has no policies, or shows them to others only. */
+async function rulesOfPolicies(kind: Kind, signal: AbortSignal): Promise<Rule[]> {
+  const { value } = await cluster(POLICIES, { signal, quiet: true }).catch((fault) => {
+    if (fault instanceof Refusal) return { value: {} as Json };
+    throw fault;
+  });
+  const names = (those: string[] | undefined, own: string) => (those ?? []).some((each) => each === "*" || each === own);
+  const isAbout = (rule: Json) => names(rule.apiGroups, kind.group) && names(rule.resources, kind.plural);
+  const about = (value.items ?? []).filter((each: Json) => (each.spec?.matchConstraints?.resourceRules ?? []).some(isAbout));
+  return about.flatMap(({ metadata, spec }: Json) =>
+    [...(spec.matchConditions ?? []), ...(spec.validations ?? [])].map((each: Json) => ({
+      from: `policy ${metadata.name}`,
+      path: "",
+      expression: String(each.expression),
+    })),
+  );
+}
+
+/** What a policy knows of the request, were the object updated. */
+function requestOf(kind: Kind, object: Json): Json {
+  const { group, version } = kind;
+  const { name = "", namespace = "" } = object.metadata ?? {};
+  return { operation: "UPDATE", name, namespace, kind: { group, version, kind: kind.kind }, resource: { group, version, resource: kind.plural }, dryRun: false };
+}
+
+export function Cel({ kind, object }: { kind: Kind; object: Json }) {
   const [expression, setExpression] = useState("has(self.spec)");
   const [path, setPath] = useState("");
   const [answer, setAnswer] = useState<Json | null>(null);
   const [fault, setFault] = useState<unknown>(null);
-  const rules = useLoaded(async () => {
-    if (!kind) return [];
-    const { root, schemas } = await schemaOf(kind);
-    return rulesOf(root, schemas);
+  const rules = useLoaded(async (signal) => {
+    const read = await Promise.allSettled([rulesOfSchema(kind), rulesOfPolicies(kind, signal)]);
+    return read.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
   }, [kind]);
   useEffect(() => {
     const stopping = new AbortController();
     const timer = setTimeout(() => {
       const self = path ? valueAt(object, path) : object;
       // An object of a megabyte is sent once, whatever it is called.
-      const asked = { expression, variables: { self, object: path ? object : null }, same: { oldSelf: "self", oldObject: "object", ...(path ? {} : { object: "self" }) } };
+      const asked = { expression, variables: { self, object: path ? object : null, request: requestOf(kind, object) }, same: { oldSelf: "self", oldObject: "object", ...(path ? {} : { object: "self" }) } };
       ask("cel", asked, stopping.signal).then(
         (value) => {
           setAnswer(value);
@@ -44,27 +82,28 @@ export function Cel({ kind, object }: { kind?: Kind; object: Json }) {
       clearTimeout(timer);
       stopping.abort();
     };
-  }, [expression, path, object]);
+  }, [expression, path, object, kind]);
   return (
     <section class="cel" aria-label="CEL">
       <p class="doc">
-        <code>self</code> and <code>object</code> are this object, as in rules of schemas and in policies; <code>oldSelf</code> and <code>oldObject</code> are the same.
+        <code>self</code> and <code>object</code> are this object, as in rules of schemas and in policies; <code>oldSelf</code> and <code>oldObject</code> are the same, <code>request</code> updates it.
+        Policies with parameters, variables or an authorizer are tried under Policies.
       </p>
       {(rules.value?.length ?? 0) > 0 && (
         <label>
-          Rules of the kind{" "}
+          Rules for this kind{" "}
           <select
             onChange={(event) => {
               const chosen = rules.value![Number(event.currentTarget.value)];
               if (!chosen) return;
-              setExpression(chosen.rule.rule);
+              setExpression(chosen.expression);
               setPath(chosen.path);
             }}
           >
             <option value="">choose</option>
-            {rules.value!.map(({ path: at, rule }, index) => (
+            {rules.value!.map(({ from, expression: text }, index) => (
               <option key={index} value={index}>
-                {cut(`${at || "."}: ${rule.rule}`).slice(0, 120)}
+                {`${from}: ${text}`.slice(0, 120)}
               </option>
             ))}
           </select>

@@ -268,6 +268,21 @@ def test_try_a_cel_rule(page: Page, explorer: Explorer) -> None:
     page.get_by_role("alert").filter(has_text="Syntax error").wait_for()
 
 
+def test_a_rule_of_a_policy(page: Page, explorer: Explorer, cluster: ApiServer) -> None:
+    rules = [{"apiGroups": ["apps"], "apiVersions": ["*"], "operations": ["*"], "resources": ["deployments"]}]
+    expression = "request.operation != 'UPDATE' || object.spec.replicas < 100"
+    spec = {"matchConstraints": {"resourceRules": rules}, "validations": [{"expression": expression}]}
+    body = {"metadata": {"name": "few"}, "spec": spec}
+    cluster.request("POST", f"{ADMISSION}/validatingadmissionpolicies", body)
+    explorer.show(page, "/")
+    page.get_by_role("heading", name="kinds").wait_for()
+    explorer.show(page, "/object/apps/deployments/default/web?tab=cel")
+    page.get_by_label("Rules for this kind").select_option(label=f"policy few: {expression}")
+    page.get_by_test_id("value").filter(has_text="true").wait_for()
+    row = page.locator("tbody tr").filter(has=page.get_by_text("object.spec.replicas < 100", exact=True))
+    assert row.inner_text().endswith("true")
+
+
 def test_a_policy_before_it_is_bound(page: Page, explorer: Explorer) -> None:
     explorer.show(page, "/play/policy")
     page.get_by_label("Objects").select_option("deployments.apps")
