@@ -111,7 +111,11 @@ def pass_mypy(packages: Path) -> None:
     found = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml"), "."],
         cwd=packages,
-        env={"PATH": "/usr/bin:/bin", "MYPYPATH": f"{ROOT / 'generator'}:{packages}"},
+        env={
+            "PATH": "/usr/bin:/bin",
+            "MYPYPATH": f"{ROOT / 'generator'}:{packages}",
+            "MYPY_CACHE_DIR": str(ROOT / ".mypy_cache" / "tests"),
+        },
         capture_output=True,
         text=True,
         check=False,

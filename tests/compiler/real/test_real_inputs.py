@@ -111,7 +111,11 @@ def test_generates_imports_and_passes_mypy(folder: Path, name: str) -> None:
             package.name,
         ],
         cwd=folder,
-        env={**os.environ, "MYPYPATH": os.pathsep.join([str(ROOT / "generator"), str(folder)])},
+        env={
+            **os.environ,
+            "MYPYPATH": os.pathsep.join([str(ROOT / "generator"), str(folder)]),
+            "MYPY_CACHE_DIR": str(ROOT / ".mypy_cache" / "tests"),
+        },
         capture_output=True,
         text=True,
         check=False,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tools import explained
 from tests.tools.command import kubewright
@@ -18,6 +18,7 @@ from kubewright.source import kubernetes_validate, prose, releases
 TEXTS = st.dictionaries(st.text("/~ab$", max_size=4), st.text(max_size=5), max_size=4)
 
 
+@settings(max_examples=12)
 @given(st.dictionaries(st.sampled_from(["1.9", "1.10", "1.25", "2.0"]), TEXTS))
 def test_what_is_packed_is_read(
     tmp_path_factory: pytest.TempPathFactory, texts: dict[str, prose.Texts]
