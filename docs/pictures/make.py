@@ -123,11 +123,7 @@ def explorer_pictures(chromium: str) -> list[str]:
 
 def run(folder: Path, *words: str) -> None:
     subprocess.run(
-        [sys.executable, "-m", "kubewright", *words],
-        cwd=folder,
-        env=environment(),
-        check=True,
-        capture_output=True,
+        [sys.executable, "-m", "kubewright", *words], cwd=folder, env=environment(), check=True, capture_output=True
     )
 
 
@@ -152,9 +148,7 @@ def terminal(words: tuple[str, ...], folder: Path) -> str:
         said += chunk
     process.wait()
     console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True)
-    console.print(
-        Text.from_ansi(f"$ kubewright {' '.join(words)}\n" + said.decode().replace("\r\n", "\n").rstrip())
-    )
+    console.print(Text.from_ansi(f"$ kubewright {' '.join(words)}\n" + said.decode().replace("\r\n", "\n").rstrip()))
     svg = console.export_svg(title="", unique_id=words[0])
     return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
 
@@ -172,16 +166,10 @@ def photograph(chromium: str, address: str, size: tuple[int, int], target: Path)
     with tempfile.TemporaryDirectory() as name:
         frame = Path(name) / "frame.html"
         frame.write_text(
-            f"<style>body {{margin: 0}} iframe {{border: 0; width: {width}px; height: {height}px}}</style>"
+            f'<style>body {{margin: 0}} iframe {{border: 0; width: {width}px; height: {height}px}}</style>'
             f'<iframe src="{escape(address)}"></iframe>'
         )
-        flags = [
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--hide-scrollbars",
-            "--virtual-time-budget=5000",
-        ]
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=5000"]
         flags += [f"--user-data-dir={name}/profile", f"--window-size={width},{height}"]
         command = [chromium, *flags, f"--screenshot={target}", frame.as_uri()]
         subprocess.run(command, check=True, capture_output=True, timeout=120)
