@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections.abc import Iterator
@@ -42,10 +41,12 @@ class Described:
     def faults(self, schema: Json, value: Json) -> list[str]:
         modern = "swagger" in self.value or str(self.value["openapi"]).startswith("3.1")
         kind = OAS31Validator if modern else OAS30Validator
-        resource: Any = referencing.jsonschema.DRAFT202012.create_resource(self.value)
+        # In the document itself, so that references and discriminators lead where they do there.
+        whole = {**self.value, "x-judged": schema}
+        resource: Any = referencing.jsonschema.DRAFT202012.create_resource(whole)
         registry: Any = referencing.Registry().with_resource("urn:doc", resource)
-        wrapped = json.loads(json.dumps(schema).replace('"$ref": "#/', '"$ref": "urn:doc#/'))
-        return [error.message[:150] for error in kind(wrapped, registry=registry).iter_errors(value)]
+        judge = kind({"$ref": "urn:doc#/x-judged"}, registry=registry)
+        return [error.message[:150] for error in judge.iter_errors(value)]
 
     def operations(self) -> Iterator[tuple[str, str, Json, list[Json]]]:
         for path, item in self.value.get("paths", {}).items():
@@ -98,14 +99,16 @@ class Described:
     def _whole(self, schema: Json, depth: int, sent: bool) -> Json:
         """A value of ``allOf``, drawn until it is one: a part may require what another declares."""
         members = [self.follow(part) for part in schema["allOf"]]
-        rest = {k: v for k, v in schema.items() if k != "allOf"}
+        rest = {k: v for k, v in schema.items() if k not in ("allOf", "x-needed")}
         needed = [name for part in (*members, rest) for name in part.get("required", ())]
-        for _ in range(4):
+        needed += schema.get("x-needed", ())  # of the schema that this is a part of
+        for _ in range(12):
             parts = []
             for part in (*members, rest):
                 if part is rest and not {"properties", "type"} & part.keys():
                     continue
                 own = {**part, "required": needed} if "properties" in part else part
+                own = {**own, "x-needed": needed} if "allOf" in part else own
                 parts.append(self.draw(own, depth + 1, sent=sent))
             objects = [part for part in parts if isinstance(part, dict)]
             value = {k: v for part in objects for k, v in part.items()} if objects else parts[0]
@@ -115,11 +118,11 @@ class Described:
 
     def _alternative(self, schema: Json, key: str, depth: int, sent: bool) -> Json:
         around = {k: v for k, v in schema.items() if k not in (key, "discriminator")}
-        for part in schema[key]:
-            part = self.follow(part)
+        for given in schema[key] * 4:  # what is optional may make two alternatives fit
+            part = self.follow(given)
             if part.get("type") == "null":
                 continue
-            merged = {**around, **part}
+            merged = {**around, **_discriminated(schema, given, part)}
             if "properties" in around and "properties" in part:
                 merged["properties"] = {**around["properties"], **part["properties"]}
             merged["required"] = [*around.get("required", ()), *part.get("required", ())]
@@ -139,7 +142,9 @@ class Described:
             items = schema.get("items", {})
             drawn = [self.draw(items, depth + 1, sent=sent) for _ in range(count)]
             if schema.get("uniqueItems") and count > 1:
-                raise Undrawable("several unique items")
+                drawn = [f"{value}{number}" for number, value in enumerate(drawn)]
+                if self.faults(schema, drawn):
+                    raise Undrawable("several unique items")
             return drawn
         if word == "integer":
             return int(self._number(schema))
@@ -207,6 +212,8 @@ class Described:
             "AC" + "0" * 32,
             "#aabbcc",
             "v1.0.0",
+            "1.2.3",
+            "ssh-rsa AAAA",
             "a/b",
             "sha256:" + "a" * 64,
         ]
@@ -226,3 +233,23 @@ class Described:
             ):
                 return text
         raise Undrawable(f"text of {pattern!r}")
+
+
+def _discriminated(schema: Json, given: Json, part: Json) -> Json:
+    """A member of a union with the value of the discriminator by which it is known."""
+    about = schema.get("discriminator")
+    field = about.get("propertyName") if isinstance(about, dict) else None
+    if field is None or "$ref" not in given:
+        return part
+    declared = part.get("properties", {}).get(field, {"type": "string"})
+    name = given["$ref"].rpartition("/")[2]
+    words = [word for word, to in about.get("mapping", {}).items() if to.rpartition("/")[2] == name]
+    words = words or declared.get("enum") or [name]
+    told = {**declared, "enum": [word for word in words if word in declared.get("enum", words)]}
+    if not told["enum"] or {"const", "$ref"} & declared.keys():
+        return part
+    return {
+        **part,
+        "properties": {**part.get("properties", {}), field: told},
+        "required": [*part.get("required", ()), field],
+    }

@@ -18,7 +18,6 @@ import tempfile
 import threading
 import types
 import typing
-from collections import Counter
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -228,7 +227,7 @@ class Outcome:
 
     operations: int = 0
     called: int = 0
-    undrawn: Counter[str] = field(default_factory=Counter)
+    undrawn: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
 
 
@@ -296,7 +295,7 @@ def _call(
         arguments, drawn, media = _arguments(described, operation, said, parameters)
         judge.answer, wanted = _answer(described, said)
     except Undrawable as reason:
-        outcome.undrawn[str(reason)[:60]] += 1
+        outcome.undrawn.append(f"{where}: {reason}"[:200])
         return
     judge.expected, judge.wrong = (path, parameters, said, drawn, media), []
     try:
@@ -452,10 +451,10 @@ def run(paths: list[str]) -> int:
         with tempfile.TemporaryDirectory() as folder:
             outcome = check(Path(name), f"every{number}_api", Path(folder))
         total += len(outcome.wrong)
-        undrawn = sum(outcome.undrawn.values())
+        undrawn = len(outcome.undrawn)
         counts = f"{outcome.operations} operations, {outcome.called} called, {undrawn} not drawn"
         print(f"{Path(name).name}: {counts}, {len(outcome.wrong)} wrong")
-        for line in outcome.wrong[:40]:
+        for line in [*outcome.wrong[:40], *(f"not drawn: {line}" for line in outcome.undrawn)]:
             print(f"  {line}")
     return total
 

@@ -255,3 +255,30 @@ def test_null_as_openapi_3_1_says_it(folder: Path) -> None:
     text = (folder / "null_api/models/models.py").read_text()
     assert "pet: Pet | None\n" in text and 'role: Literal["a", "b"] | None\n' in text
     assert 'kind: Literal["owner"]\n' in text
+
+
+@pytest.mark.parametrize("required", [True, False])
+def test_null_is_sent_where_the_schema_has_it_anywhere(folder: Path, required: bool) -> None:
+    by_definition = {"Size": {**TEXT, "nullable": True}, "Alias": ref("Size")}
+    fields = {
+        "own": {**TEXT, "nullable": True},
+        "by_reference": ref("Size"),
+        "by_alias": ref("Alias"),
+        "by_member": {"anyOf": [{"type": "integer", "nullable": True}, {"type": "array", "items": TEXT}]},
+        "by_object": ref("Part"),
+        "never": TEXT,
+    }
+    spec = document(
+        **by_definition,
+        Part={"type": "object", "nullable": True, "properties": {"a": TEXT}},
+        Holder={"type": "object", "properties": fields, **({"required": list(fields)} if required else {})},
+    )
+    name = f"nulls_{required}_api".lower()
+    assert generate(spec, name) == 0
+    holder = importlib.import_module(f"{name}.models").Holder
+    nulls = dict.fromkeys([field for field in fields if field != "never"])
+    value = {**nulls, "never": "x"}
+    assert json.loads(msgspec.json.encode(holder(**value))) == value
+    assert decode(json.dumps(value), holder) == holder(**value)
+    if not required:
+        assert json.loads(msgspec.json.encode(holder())) == {}

@@ -350,7 +350,7 @@ class _Planner:
 
         def maybe_null(inner: Value, word: str, place: str) -> TypeExpr:
             expr = type_of(inner, word, place)
-            return or_null(expr) if inner.nullable else expr
+            return or_null(expr) if self.is_nullable(inner) else expr
 
         plans = []
         for member in _head_first(struct.fields, is_kind=not path and _kind_of(definition) is not None):
@@ -365,7 +365,7 @@ class _Planner:
             type=expr,
             required=self.presence.must_be_sent(definition, member),
             listed=member.required,
-            nullable=member.value.nullable,
+            nullable=self.is_nullable(member.value),
             value=member.value,
             default=self.presence.known_default(definition, member),
         )
@@ -429,10 +429,14 @@ class _Planner:
             return PlainExpr(RawJson(object_only=True))
         return PlainExpr(node)
 
+    def is_nullable(self, value: Value) -> bool:
+        """Whether a value may be null: by what is said at its place, at its definition or at an alternative."""
+        return value.nullable or (self.has_unions and self.unions.is_nullable(value))
+
     def value_type(self, module: ModulePlan, value: Value) -> TypeExpr:
         """The type of a value that holds no inline class, or null."""
         expr = self._value_type(module, value)
-        return or_null(expr) if value.nullable else expr
+        return or_null(expr) if self.is_nullable(value) else expr
 
     def _value_type(self, module: ModulePlan, value: Value) -> TypeExpr:
         node = value.type
@@ -448,7 +452,7 @@ class _Planner:
         """The type of a value that has alternatives: any value, where one of them says nothing."""
         if not self.has_unions or self.unions.is_open(value):
             return ANY
-        members = tuple(dict.fromkeys(self.value_type(module, each) for each in value.alternatives))
+        members = tuple(dict.fromkeys(self._value_type(module, each) for each in value.alternatives))
         return OneOf(members, self.unions.overlap(value)) if len(members) > 1 else members[0]
 
     def _reference(self, module: ModulePlan, node: Ref) -> TypeExpr:

@@ -69,6 +69,19 @@ class Unions:
                 pending += value.alternatives
         return False
 
+    def is_nullable(self, value: Value) -> bool:
+        """Whether ``value``, the definition that it refers to or one of its alternatives may be null."""
+        pending, seen = [value], set[str]()
+        while pending:
+            value = pending.pop()
+            if value.nullable:
+                return True
+            pending += value.alternatives
+            if isinstance(value.type, Ref) and value.type.name in self._table and value.type.name not in seen:
+                seen.add(value.type.name)
+                pending.append(self._table[value.type.name].value)
+        return False
+
     def overlap(self, value: Value) -> bool:
         """Whether some JSON may be that of two alternatives of ``value``."""
         known: list[str] = []
@@ -98,14 +111,13 @@ class Unions:
         return ("array",) if isinstance(node, ListOf) else ("object",)
 
     def _read(self, value: Value) -> dict[str, Tag]:
-        """The tags of the members of one union; empty where it has none, or they are not objects."""
+        """The tags of the members of one union that have the field of its discriminator."""
         discriminator = dict(value.extensions).get("discriminator")
         field = discriminator.get("propertyName") if isinstance(discriminator, dict) else discriminator
-        names = [each.type.name for each in value.alternatives if isinstance(each.type, Ref)]
-        if not isinstance(field, str) or len(names) < 2 or len(names) != len(value.alternatives):
+        if not isinstance(field, str):
             return {}
-        if not all(self._has(name, field) for name in names):
-            return {}
+        referred = [each.type.name for each in value.alternatives if isinstance(each.type, Ref)]
+        names = [name for name in referred if self._has(name, field)]
         mapping = discriminator.get("mapping", {}) if isinstance(discriminator, dict) else {}
         said: dict[str, list[str]] = {}
         for word, target in mapping.items():
