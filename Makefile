@@ -91,6 +91,10 @@ bench: $(SETUP) ## measure; prints ratios, asserts nothing
 bench-growth: $(SETUP) ## how costs grow with what is stored, watched and defined: exponents; BENCH="--largest 1000000"
 	$(RUN) -m tests.bench.growth $(BENCH)
 
+.PHONY: bench-client
+bench-client: $(SETUP) ## CPU and memory of the client and its peers at the same work; SCALE=0.25 TURNS=1 for a quarter of it, once
+	$(RUN) -m tests.bench.client_cpu $(BENCH)
+
 .PHONY: bench-instructions
 bench-instructions: $(SETUP) ## instructions of a request in the API, at most 3 % above the kept file; needs valgrind; BENCH="--keep"
 	$(RUN) -m tests.bench.instructions $(BENCH)
@@ -124,8 +128,8 @@ test-partitions: $(SETUP) ## two copies of an operator under 200 seeded partitio
 test-controllers: $(SETUP) ## the stock kube-controller-manager on a server of ours; needs ../shared/reference
 	$(RUN) -m pytest -q -n 0 -m thorough tests/peers/test_controller_manager.py
 
-peers: $(SETUP) ## other people's end-to-end suites against a server of ours (tests/peers); needs PyPI
-	$(RUN) tests/peers/run.py
+peers: $(SETUP) ## other people's end-to-end suites against a server of ours (tests/peers); needs PyPI; CLONES=folder of git clones
+	CLONES=$(CLONES) $(RUN) tests/peers/run.py $(SUITES)
 
 test-kill: $(SETUP) ## the storage killed 20 times under load; nothing acknowledged may be lost
 	KUBEWRIGHT_KILLS=20 $(RUN) -m pytest -q tests/storage/test_sqlite.py -k kill_9

@@ -1,10 +1,12 @@
 """CPU seconds (of the client alone) and peak memory of clients doing the same work on one server, in one run.
 
-    python tests/bench/client_cpu.py [LIBRARY,LIBRARY]
+    python -m tests.bench.client_cpu [LIBRARY,LIBRARY]
 
-Each measurement is an interpreter of its own, libraries by turns, medians of TURNS. ``informer`` is a local copy of
-20,000 pods: an informer where a library has one (ours, kopf's index), else its list in a dict; kr8s is left out there,
-for its list of half as many takes most of a minute. What is not installed is left out; PYTHONPATH may name more.
+Each measurement is an interpreter of its own, libraries by turns, medians of TURNS; SCALE=0.2 does a fifth of the work.
+Clients for threads have a table, and those for asyncio (``_async``, kubernetes_asyncio, kopf). ``informer`` is a local
+copy of 20,000 pods: an informer where a library has one (ours, kopf's index), else its list in a dict; kr8s is left out
+there, for its list of half as many takes most of a minute. ``metadata`` is a copy of metadata alone, which no other
+library here has. What is not installed is left out; PYTHONPATH may name more.
 """
 
 from __future__ import annotations
@@ -22,8 +24,10 @@ from pathlib import Path
 from typing import Any
 
 NAMESPACE = "bench"
-CALLS, CONCURRENT, WRITES, EVENTS = 1_000, 1_000, 500, 10_000
-LISTED, MIRRORED = 10_000, 20_000
+SCALE = float(os.environ.get("SCALE", "1"))
+CALLS, CONCURRENT, WRITES, EVENTS, LISTED, MIRRORED = (
+    int(count * SCALE) for count in (1_000, 1_000, 500, 10_000, 10_000, 20_000)
+)
 TURNS = int(os.environ.get("TURNS", "3"))
 PEERS = {
     "lightkube": "lightkube",
@@ -31,11 +35,14 @@ PEERS = {
     "kubernetes_asyncio": "kubernetes_asyncio",
     "kr8s": "kr8s",
     "kopf": "kopf",
+    "ours_async": "apimachinery",
+    "lightkube_async": "lightkube",
 }
+ASYNC = ("ours_async", "lightkube_async", "kubernetes_asyncio", "kopf")
 WORKS = (
     tuple(os.environ["WORKS"].split(","))
     if "WORKS" in os.environ
-    else ("import", "get", "concurrent", "list", "watch", "create", "patch", "informer")
+    else ("import", "get", "concurrent", "list", "watch", "create", "patch", "informer", "metadata")
 )
 TITLES = {
     "import": "import",
@@ -46,6 +53,7 @@ TITLES = {
     "create": f"create × {WRITES}",
     "patch": f"patch × {WRITES}",
     "informer": f"informer of {MIRRORED:,} pods",
+    "metadata": f"metadata of {MIRRORED:,} pods",
 }
 Works = dict[str, Callable[..., object]]
 
@@ -64,16 +72,6 @@ def ours(kubeconfig: str) -> Works:
     config = Config.load(kubeconfig).with_namespace(NAMESPACE)
     core = Client(config, retry=RetryPolicy()).core_v1
 
-    def concurrent() -> object:
-        from kubernetes_api.async_client import AsyncClient
-
-        async def run() -> object:
-            async with AsyncClient(config) as client:
-                pods = client.core_v1.pods
-                return await asyncio.gather(*(pods.get("p00000") for _ in range(CONCURRENT)))
-
-        return asyncio.run(run())
-
     def watch(version: str) -> None:
         left = EVENTS
         for _ in core.configmaps.watch(resource_version=version):
@@ -87,9 +85,20 @@ def ours(kubeconfig: str) -> Works:
             made.wait_until_synced(120)
             return made.store.list()
 
+    def metadata() -> object:
+        from apimachinery.client.calls import ListOptions
+        from apimachinery.client.informer import Informer
+        from apimachinery.client.partial import PARTIAL
+        from apimachinery.client.reflector import Reflector
+
+        pods = core.pods
+        made = Informer(Reflector(pods._client, pods._target("more"), PARTIAL, ListOptions(), None))
+        with made:
+            made.wait_until_synced(120)
+            return made.store.list()
+
     return {
         "get": lambda: [core.pods.get("p00000") for _ in range(CALLS)],
-        "concurrent": concurrent,
         "list": lambda: list(core.pods.list()),
         "watch": watch,
         "create": lambda tag: [
@@ -98,25 +107,85 @@ def ours(kubeconfig: str) -> Works:
         ],
         "patch": lambda: [core.configmaps.patch("patched", {"data": {"n": str(n)}}) for n in range(WRITES)],
         "informer": informer,
+        "metadata": metadata,
+    }
+
+
+def ours_async(kubeconfig: str) -> Works:
+    from apimachinery.client.config import Config
+    from kubernetes_api.async_client import AsyncClient
+    from kubernetes_api.core_v1 import ConfigMap
+    from kubernetes_api.meta_v1 import ObjectMeta
+
+    config = Config.load(kubeconfig).with_namespace(NAMESPACE)
+
+    def run(work: Callable[[Any], Any]) -> object:
+        async def story() -> object:
+            async with AsyncClient(config) as client:
+                return await work(client.core_v1)
+
+        return asyncio.run(story())
+
+    async def get(core: Any) -> object:
+        return [await core.pods.get("p00000") for _ in range(CALLS)]
+
+    async def concurrent(core: Any) -> object:
+        return await asyncio.gather(*(core.pods.get("p00000") for _ in range(CONCURRENT)))
+
+    async def listed(core: Any) -> object:
+        return [pod async for pod in core.pods.list()]
+
+    async def watch(core: Any, version: str) -> None:
+        left = EVENTS
+        async with await core.configmaps.watch(resource_version=version) as events:
+            async for _ in events:
+                left -= 1
+                if not left:
+                    return
+
+    async def create(core: Any, tag: str) -> object:
+        return [
+            await core.configmaps.create(ConfigMap(metadata=ObjectMeta(name=f"oa{tag}{n}"), data={"a": "b"}))
+            for n in range(WRITES)
+        ]
+
+    async def patch(core: Any) -> object:
+        return [await core.configmaps.patch("patched", {"data": {"n": str(n)}}) for n in range(WRITES)]
+
+    async def mirror(made: Any) -> object:
+        async with made:
+            await made.wait_until_synced(120)
+            return made.store.list()
+
+    async def metadata(core: Any) -> object:
+        from apimachinery.client.async_informer import AsyncInformer
+        from apimachinery.client.async_reflector import AsyncReflector
+        from apimachinery.client.calls import ListOptions
+        from apimachinery.client.partial import PARTIAL
+
+        pods = core.pods
+        return await mirror(
+            AsyncInformer(AsyncReflector(pods._client, pods._target("more"), PARTIAL, ListOptions(), None))
+        )
+
+    return {
+        "get": lambda: run(get),
+        "concurrent": lambda: run(concurrent),
+        "list": lambda: run(listed),
+        "watch": lambda version: run(lambda core: watch(core, version)),
+        "create": lambda tag: run(lambda core: create(core, tag)),
+        "patch": lambda: run(patch),
+        "informer": lambda: run(lambda core: mirror(core.pods.informer(namespace="more"))),
+        "metadata": lambda: run(metadata),
     }
 
 
 def lightkube(kubeconfig: str) -> Works:
-    from lightkube import AsyncClient, Client, KubeConfig
+    from lightkube import Client, KubeConfig
     from lightkube.models.meta_v1 import ObjectMeta
     from lightkube.resources.core_v1 import ConfigMap, Pod
 
-    config = KubeConfig.from_file(kubeconfig)
-    client = Client(config, namespace=NAMESPACE)
-
-    def concurrent() -> object:
-        async def run() -> object:
-            other = AsyncClient(config, namespace=NAMESPACE)
-            found = await asyncio.gather(*(other.get(Pod, "p00000") for _ in range(CONCURRENT)))
-            await other.close()
-            return found
-
-        return asyncio.run(run())
+    client = Client(KubeConfig.from_file(kubeconfig), namespace=NAMESPACE)
 
     def watch(version: str) -> None:
         left = EVENTS
@@ -131,7 +200,6 @@ def lightkube(kubeconfig: str) -> Works:
 
     return {
         "get": lambda: [client.get(Pod, "p00000") for _ in range(CALLS)],
-        "concurrent": concurrent,
         "list": lambda: list(client.list(Pod, chunk_size=500)),
         "watch": watch,
         "create": lambda tag: [
@@ -140,6 +208,62 @@ def lightkube(kubeconfig: str) -> Works:
         ],
         "patch": lambda: [client.patch(ConfigMap, "patched", {"data": {"n": str(n)}}) for n in range(WRITES)],
         "informer": informer,
+    }
+
+
+def lightkube_async(kubeconfig: str) -> Works:
+    from lightkube import AsyncClient, KubeConfig
+    from lightkube.models.meta_v1 import ObjectMeta
+    from lightkube.resources.core_v1 import ConfigMap, Pod
+
+    config = KubeConfig.from_file(kubeconfig)
+
+    def run(work: Callable[[Any], Any]) -> object:
+        async def story() -> object:
+            client = AsyncClient(config, namespace=NAMESPACE)
+            try:
+                return await work(client)
+            finally:
+                await client.close()
+
+        return asyncio.run(story())
+
+    async def get(client: Any) -> object:
+        return [await client.get(Pod, "p00000") for _ in range(CALLS)]
+
+    async def concurrent(client: Any) -> object:
+        return await asyncio.gather(*(client.get(Pod, "p00000") for _ in range(CONCURRENT)))
+
+    async def listed(client: Any) -> object:
+        return [pod async for pod in client.list(Pod, chunk_size=500)]
+
+    async def watch(client: Any, version: str) -> None:
+        left = EVENTS
+        async for _ in client.watch(ConfigMap, resource_version=version):
+            left -= 1
+            if not left:
+                return
+
+    async def create(client: Any, tag: str) -> object:
+        return [
+            await client.create(ConfigMap(metadata=ObjectMeta(name=f"la{tag}{n}"), data={"a": "b"}))
+            for n in range(WRITES)
+        ]
+
+    async def patch(client: Any) -> object:
+        return [await client.patch(ConfigMap, "patched", {"data": {"n": str(n)}}) for n in range(WRITES)]
+
+    async def informer(client: Any) -> object:
+        return {pod.metadata.name: pod async for pod in client.list(Pod, namespace="more", chunk_size=500)}
+
+    return {
+        "get": lambda: run(get),
+        "concurrent": lambda: run(concurrent),
+        "list": lambda: run(listed),
+        "watch": lambda version: run(lambda client: watch(client, version)),
+        "create": lambda tag: run(lambda client: create(client, tag)),
+        "patch": lambda: run(patch),
+        "informer": lambda: run(informer),
     }
 
 
@@ -322,7 +446,9 @@ def kopf(kubeconfig: str) -> Works:
 
 LIBRARIES: dict[str, Callable[[str], Works]] = {
     "ours": ours,
+    "ours_async": ours_async,
     "lightkube": lightkube,
+    "lightkube_async": lightkube_async,
     "kubernetes": kubernetes,
     "kubernetes_asyncio": kubernetes_asyncio,
     "kr8s": kr8s,
@@ -392,15 +518,23 @@ def main() -> None:
                         results.setdefault((work, name), []).append(answer)
                         shown = f"{TITLES[work]}: {name} {answer['cpu']:.2f} s, {answer['peak']:.0f} MB"
                         print(f"  {turn + 1}/{TURNS} {shown}", file=sys.stderr, flush=True)
-    show(names, results)
+    for title, members in (
+        ("threads", [name for name in names if name not in ASYNC]),
+        ("asyncio", [name for name in names if name in ASYNC]),
+    ):
+        print(f"{title}:\n")
+        show(members, results)
+        print()
 
 
 def show(names: list[str], results: dict[tuple[str, str], list[dict[str, float]]]) -> None:
-    """The table, CPU seconds and MB."""
+    """A table, CPU seconds and MB."""
     print("| work | " + " | ".join(names) + " | first |")
     print("|---|" + "---|" * (len(names) + 1))
     for what, unit in (("cpu", "s"), ("peak", "MB")):
         for work in WORKS:
+            if not any((work, name) in results for name in names):
+                continue
             cells, values = [], {}
             for name in names:
                 found = results.get((work, name))
