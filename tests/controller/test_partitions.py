@@ -131,6 +131,7 @@ class Slot:
         token = CredentialSource(config).current().authorization.removeprefix("Bearer ")
         self._config = Config(server=self.proxy.url, token=token)
         self._done = threading.Event()
+        self._last = threading.Event()
         self.copy: Copy | None = None
         self.losses = 0
         self.errors: list[BaseException] = []
@@ -139,7 +140,7 @@ class Slot:
 
     def _supervise(self) -> None:
         for number in itertools.count():
-            if self._done.is_set():
+            if self._done.is_set() or self._last.is_set():
                 return
             with self._copy(f"{self._name}{number}") as copy:
                 self.copy = copy
@@ -193,6 +194,10 @@ class Slot:
     def idle(self) -> bool:
         """Whether its copy leads and has nothing to do."""
         return self.leading and self.copy is not None and self.copy.operator.controllers[0].queue.backlog.idle
+
+    def keep(self) -> None:
+        """No more copies: one that begins while this ends would be cut off at its work."""
+        self._last.set()
 
     def end(self) -> None:
         self.proxy.calm()
@@ -281,7 +286,14 @@ def test_partitions(seed: int, form: Form, place: tuple[Config, int]) -> None:
             slot.proxy.break_open("reset")
         generation = sites.get("site", namespace=namespace)["metadata"]["generation"]
         wanted = f":{generation}:ready"
-        until(lambda: any(slot.idle for slot in slots) and address(sites, namespace).endswith(wanted))
+
+        def settled() -> bool:
+            return any(slot.idle for slot in slots) and address(sites, namespace).endswith(wanted)
+
+        until(settled)
+        for slot in slots:
+            slot.keep()
+        until(settled)
         for slot in slots:
             slot.end()
         last = address(sites, namespace)
