@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,11 @@ def a_map(name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}}
 
 
+def in_threads(call: Callable[[], object]) -> list[object]:
+    with ThreadPoolExecutor(32) as pool:
+        return list(pool.map(lambda _: call(), range(CONCURRENT)))
+
+
 def ours(kubeconfig: str) -> Works:
     from apimachinery.client.config import Config
     from apimachinery.client.retry import RetryPolicy
@@ -99,6 +105,7 @@ def ours(kubeconfig: str) -> Works:
 
     return {
         "get": lambda: [core.pods.get("p00000") for _ in range(CALLS)],
+        "concurrent": lambda: in_threads(lambda: core.pods.get("p00000")),
         "list": lambda: list(core.pods.list()),
         "watch": watch,
         "create": lambda tag: [
@@ -200,6 +207,7 @@ def lightkube(kubeconfig: str) -> Works:
 
     return {
         "get": lambda: [client.get(Pod, "p00000") for _ in range(CALLS)],
+        "concurrent": lambda: in_threads(lambda: client.get(Pod, "p00000")),
         "list": lambda: list(client.list(Pod, chunk_size=500)),
         "watch": watch,
         "create": lambda tag: [
@@ -268,17 +276,11 @@ def lightkube_async(kubeconfig: str) -> Works:
 
 
 def kubernetes(kubeconfig: str) -> Works:
-    from concurrent.futures import ThreadPoolExecutor
-
     from kubernetes import client as k
     from kubernetes import config
     from kubernetes import watch as watching
 
     api = k.CoreV1Api(config.new_client_from_config(kubeconfig))
-
-    def concurrent() -> object:
-        with ThreadPoolExecutor(32) as pool:
-            return list(pool.map(lambda _: api.read_namespaced_pod("p00000", NAMESPACE), range(CONCURRENT)))
 
     def all_of(namespace: str) -> list[Any]:
         found: list[Any] = []
@@ -300,7 +302,7 @@ def kubernetes(kubeconfig: str) -> Works:
 
     return {
         "get": lambda: [api.read_namespaced_pod("p00000", NAMESPACE) for _ in range(CALLS)],
-        "concurrent": concurrent,
+        "concurrent": lambda: in_threads(lambda: api.read_namespaced_pod("p00000", NAMESPACE)),
         "list": lambda: all_of(NAMESPACE),
         "watch": watch,
         "create": lambda tag: [
@@ -385,18 +387,6 @@ def kr8s(kubeconfig: str) -> Works:
 
     api = library.api(kubeconfig=kubeconfig, namespace=NAMESPACE)
 
-    def concurrent() -> object:
-        from kr8s.asyncio import api as async_api
-        from kr8s.asyncio.objects import Pod as AsyncPod
-
-        async def run() -> object:
-            other = await async_api(kubeconfig=kubeconfig, namespace=NAMESPACE)
-            return await asyncio.gather(
-                *(AsyncPod.get("p00000", namespace=NAMESPACE, api=other) for _ in range(CONCURRENT))
-            )
-
-        return asyncio.run(run())
-
     def patch() -> None:
         found = ConfigMap.get("patched", namespace=NAMESPACE, api=api)
         for n in range(WRITES):
@@ -404,7 +394,7 @@ def kr8s(kubeconfig: str) -> Works:
 
     return {
         "get": lambda: [Pod.get("p00000", namespace=NAMESPACE, api=api) for _ in range(CALLS)],
-        "concurrent": concurrent,
+        "concurrent": lambda: in_threads(lambda: Pod.get("p00000", namespace=NAMESPACE, api=api)),
         "list": lambda: list(api.get("pods", namespace=NAMESPACE)),
         "create": lambda tag: [
             ConfigMap({**a_map(f"r{tag}{n}")}, api=api, namespace=NAMESPACE).create() for n in range(WRITES)

@@ -26,7 +26,7 @@ def answer(pod: dict[str, Any], port: int, data: bytes) -> bytes:
 
 def main() -> None:
     node = NodeBehaviour(forward=answer, listens=lambda pod, port: port != CLOSED)
-    with ApiServer(controllers="all,workloads", node=node) as server:
+    with ApiServer(tls=True, controllers="all,workloads", node=node) as server:
         wanted = Path(sys.argv[1])
         part = wanted.with_suffix(".part")
         part.write_text(Path(server.kubeconfig).read_text())
