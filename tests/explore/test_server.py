@@ -100,7 +100,12 @@ NODES = "/cluster/api/v1/namespaces"
     ],
 )
 def test_who_is_not_answered(asking: Asking, headers: dict[str, str | None], said: str) -> None:
-    for method, path in (("GET", NODES), ("POST", "/explorer/lines"), ("GET", "/explorer/about")):
+    for method, path in (
+        ("GET", NODES),
+        ("POST", "/explorer/lines"),
+        ("POST", "/explorer/follow"),
+        ("GET", "/explorer/about"),
+    ):
         status, _, body = asking(method, path, **headers)
         assert status in (400, 403)
         assert said in body.decode()
