@@ -165,15 +165,13 @@ def _flag(*path: str) -> FieldValue:
     return read
 
 
+def _nothing(obj: Json) -> str:
+    """The value of a label that may be asked for, and that no object has."""
+    return ""
+
+
 def _event_source(obj: Json) -> str:
-    source = obj.get("source") or obj.get("deprecatedSource") or {}
-    return str(
-        source.get("component") or obj.get("reportingComponent") or obj.get("reportingController") or ""
-    )
-
-
-def _reporting(obj: Json) -> str:
-    return str(obj.get("reportingComponent") or obj.get("reportingController") or "")
+    return str((obj.get("source") or {}).get("component") or obj.get("reportingComponent") or "")
 
 
 def _approve(request: Json, old: Json, now: str) -> None:
@@ -196,12 +194,7 @@ def _approve(request: Json, old: Json, now: str) -> None:
 
 
 _OBJECT = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-_EVENT: dict[str, str | FieldValue] = {
-    "reason": "reason",
-    "type": "type",
-    "source": _event_source,
-    "reportingComponent": _reporting,
-}
+_EVENT = {"reason": "reason", "type": "type"}
 
 
 def _grace_of_pod(pod: Json) -> int | None:
@@ -333,7 +326,7 @@ _TEMPLATE_GATED = _gated_in("template.spec.")
 _BLANK_SCALED: Json = {"spec": {"replicas": 0, "selector": None}}
 HOOKS: dict[tuple[str, str], Hooks] = {
     ("", "Namespace"): Hooks(
-        selectable={"status.phase": "status.phase", "name": "metadata.name"},
+        selectable={"status.phase": "status.phase"},
         prepare_update=_keep_namespace,
         terminate=_terminate_namespace,
     ),
@@ -360,6 +353,8 @@ HOOKS: dict[tuple[str, str], Hooks] = {
             **_field("spec", "nodeName", "restartPolicy", "schedulerName", "serviceAccountName"),
             **_field("status", "phase", "podIP", "nominatedNodeName"),
             "spec.hostNetwork": _flag("spec", "hostNetwork"),
+            "spec.host": "spec.nodeName",
+            "status.podIPs": _nothing,
         },
         gated=_POD_GATED,
     ),
@@ -384,9 +379,21 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ),
     # Events of the first API may have any name.
     ("", "Event"): Hooks(
-        name_rule=path_segment_faults, selectable={**_field("involvedObject", *_OBJECT), **_EVENT}
+        name_rule=path_segment_faults,
+        selectable={
+            **_field("involvedObject", *_OBJECT),
+            **_EVENT,
+            "source": _event_source,
+            "reportingComponent": "reportingComponent",
+        },
     ),
-    ("events.k8s.io", "Event"): Hooks(selectable={**_field("regarding", *_OBJECT), **_EVENT}),
+    ("events.k8s.io", "Event"): Hooks(
+        selectable={
+            **_field("regarding", *_OBJECT),
+            **_EVENT,
+            "reportingController": "reportingController",
+        }
+    ),
     ("", "Node"): Hooks(
         selectable={"spec.unschedulable": _flag("spec", "unschedulable")},
         gated=("configSource",),
@@ -425,7 +432,6 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ("apps", "ReplicaSet"): replace(
         BUILTIN,
         warnings=warn.workload,
-        selectable=_field("status", "replicas"),
         gated=_TEMPLATE_GATED,
         blank=_BLANK_SCALED,
     ),
@@ -461,6 +467,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ("resource.k8s.io", "ResourceSlice"): Hooks(
         answers_deleted=True,
         selectable=_field("spec", "nodeName", "driver"),
+        unknown_label="field label not supported for {version}, Kind=ResourceSlice: {label}",
         gated=tuple(
             f"devices[*].attributes{{*}}.{name}" for name in ("bools", "ints", "strings", "versions")
         ),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
+from datetime import date
 from typing import Final, NamedTuple
 
 SECONDS_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
 MICROS_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
 
-_SECONDS = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d"
+_SECONDS = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]?\d|2[0-3]):[0-5]\d:[0-5]\d"
 _ZONE = r"(?:Z|[+-](?:[01]\d|2[0-4]):(?:[0-5]\d|60))"
 FORMS: Final = {
     SECONDS_LAYOUT: re.compile(rf"{_SECONDS}(?:[.,]\d+)?{_ZONE}"),
@@ -35,7 +36,7 @@ _DATE_PARTS = (
     _Part("-", "-"),
     _Part(r"\d{2}", "02"),
     _Part("T", "T"),
-    _Part(r"\d{2}", "15", "hour", 0, 23),
+    _Part(r"\d{1,2}", "15", "hour", 0, 23),
     _Part(":", ":"),
     _Part(r"\d{2}", "04", "minute", 0, 59),
     _Part(":", ":"),
@@ -94,3 +95,39 @@ def reformatted(text: str) -> str:
     fraction = (found[2] or "")[:9].rstrip("0")
     zone = "Z" if found[3] in ("z", "Z", "+00:00", "-00:00") else found[3]
     return found[1].upper() + (f".{fraction}" if fraction else "") + zone
+
+
+_INSTANT = re.compile(
+    r"(-?\d{4,})-(\d\d)-(\d\d)[Tt](\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))"
+)
+_EPOCH = date(1970, 1, 1).toordinal()
+_CYCLE = date(401, 1, 1).toordinal() - 1
+"""The days of 400 years, after which the calendar repeats: ``date`` has no year 0, and none past 9999."""
+
+
+def instant(text: str) -> tuple[int, int] | None:
+    """The seconds since 1970 and the nanoseconds of an RFC 3339 text, None where it names no instant."""
+    found = _INSTANT.fullmatch(text)
+    if found is None:
+        return None
+    year, month, day, hour, minute, second, fraction, sign, hours, minutes = found.groups()
+    try:
+        days = date(int(year) % 400 + 400, int(month), int(day)).toordinal()
+    except ValueError:
+        return None
+    days += (int(year) // 400 - 1) * _CYCLE - _EPOCH
+    seconds = (days * 24 + int(hour)) * 3600 + int(minute) * 60 + int(second)
+    if sign:
+        offset = int(hours) * 3600 + int(minutes) * 60
+        seconds += -offset if sign == "+" else offset
+    return seconds, int((fraction or "0")[:9].ljust(9, "0"))
+
+
+def utc_text(seconds: int) -> str:
+    """``2006-01-02T15:04:05`` of seconds since 1970; years before 0 and beyond 9999 as Go writes them."""
+    days, second = divmod(seconds, 86400)
+    cycles, day = divmod(days + _EPOCH - 1, _CYCLE)
+    plain = date.fromordinal(day + 1 + _CYCLE)
+    year = plain.year - 400 + cycles * 400
+    shown = f"-{-year:04d}" if year < 0 else f"{year:04d}"
+    return f"{shown}-{plain:%m-%d}T{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}"

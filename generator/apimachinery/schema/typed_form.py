@@ -18,13 +18,13 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
 import re2
 
 from apimachinery.meta.quantity import canonical
+from apimachinery.meta.times import instant, utc_text
 
 Apply = Callable[[Any], Any]
 """Takes a value, changes it in place where it can, and returns what is there now."""
@@ -37,9 +37,7 @@ _QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 # A schema within a schema, or a list of them, a word or a list of words.
 _INNER_SCHEMA = re2.compile(r"(.+\.JSONSchemaProps)Or(?:Array|Bool|StringArray)")
 LONGEST_KEPT = 40
-_TIME_OF_DAY = re2.compile(
-    r"^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9})\d*)?(?:([Zz])|([+-])(\d\d):(\d\d))$"
-)
+_ZERO_SECONDS, _ZERO_MICROSECONDS = "0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000000Z"
 
 
 Empties = tuple[tuple[tuple[str | int, ...], bool], ...]
@@ -47,10 +45,11 @@ Empties = tuple[tuple[tuple[str | int, ...], bool], ...]
 
 
 class _Reading(threading.local):
-    """What is found while an object is read: the holders and keys of empty lists and maps, and whether they stay until
-    the object is stored; None otherwise."""
+    """``empties``: what is found while an object is read, the holders and keys of empty lists and maps, and whether
+    they stay until the object is stored; None otherwise. ``unsets``: zero times become null."""
 
     empties: list[tuple[dict[str, Any], str, bool]] | None = None
+    unsets: bool = False
 
 
 _reading = _Reading()
@@ -65,6 +64,14 @@ class TypedForm:
     def __call__(self, obj: dict[str, Any]) -> None:
         """The form of an object that is to be stored or shown."""
         self._apply(obj)
+
+    def unset(self, obj: dict[str, Any]) -> None:
+        """Writes null for the zero times that pointers lead to, as Go does at the very end."""
+        _reading.unsets = True
+        try:
+            self._apply(obj)
+        finally:
+            _reading.unsets = False
 
     def read(self, obj: dict[str, Any], fill_in: Callable[[dict[str, Any]], None]) -> Empties:
         """The form of an object that a client sent, with defaults. An empty list that was sent is there for the
@@ -203,6 +210,8 @@ class _Compiler:
             elif written[key] is None and ("items" in schema or "additionalProperties" in schema):
                 form.forgotten.add(key)
             apply = self.value(schema)
+            if key in written and apply is _seconds:
+                apply = _seconds_unless_zero
             if apply is not _unchanged:
                 form.inner[key] = apply
         return form
@@ -299,40 +308,31 @@ def _quantity(value: Any) -> Any:
 def _seconds(value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    return _in_seconds(value) if len(value) < LONGEST_KEPT else _in_seconds.__wrapped__(value)
+    text = _in_seconds(value) if len(value) < LONGEST_KEPT else _in_seconds.__wrapped__(value)
+    return None if text == _ZERO_SECONDS and _reading.unsets else text
 
 
 def _microseconds(value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    return _in_microseconds(value) if len(value) < LONGEST_KEPT else _in_microseconds.__wrapped__(value)
+    text = _in_microseconds(value) if len(value) < LONGEST_KEPT else _in_microseconds.__wrapped__(value)
+    return None if text == _ZERO_MICROSECONDS and _reading.unsets else text
+
+
+def _seconds_unless_zero(value: Any) -> Any:
+    """The form of a time that a struct holds itself: there is none where it is zero."""
+    text = _seconds(value)
+    return None if text == _ZERO_SECONDS else text
 
 
 # The same few times come again and again: of the managers of an object, and of objects made together.
 @lru_cache(maxsize=4096)
 def _in_seconds(value: str) -> str:
-    moment = _moment(value)
-    return value if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
+    moment = instant(value)
+    return value if moment is None else f"{utc_text(moment[0])}Z"
 
 
 @lru_cache(maxsize=4096)
 def _in_microseconds(value: str) -> str:
-    moment = _moment(value)
-    return value if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
-
-
-def _moment(value: str) -> datetime | None:
-    """The instant an RFC 3339 text names, in UTC; ``None`` where it names none."""
-    match = _TIME_OF_DAY.match(value)
-    if match is None:
-        return None
-    year, month, day, hour, minute, second, fraction, _, sign, hours, minutes = match.groups()
-    try:
-        moment = datetime(int(year), int(month), int(day), int(hour), int(minute), int(second), tzinfo=UTC)
-        moment = moment.replace(microsecond=int((fraction or "0").ljust(6, "0")[:6]))
-        if sign:
-            offset = timedelta(hours=int(hours), minutes=int(minutes))
-            moment = moment - offset if sign == "+" else moment + offset
-    except (ValueError, OverflowError):
-        return None
-    return moment
+    moment = instant(value)
+    return value if moment is None else f"{utc_text(moment[0])}.{moment[1] // 1000:06d}Z"

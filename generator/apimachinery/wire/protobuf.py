@@ -22,7 +22,6 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
@@ -30,6 +29,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, un
 from google.protobuf.message import DecodeError, Message
 
 from apimachinery.meta.gvk import GroupVersion
+from apimachinery.meta.times import instant, utc_text
 from apimachinery.wire.blocks import in_blocks
 from apimachinery.wire.json import DecodeFault, InnerFault
 from apimachinery.wire.protobuf_faults import EOF, FIXED64, LENGTH, VARINT, Expected, message_fault
@@ -759,21 +759,15 @@ def _fill_int_or_string(target: Any, value: Any) -> None:
 def _read_instant(found: Any, digits: int) -> str | None:
     if not found.HasField("seconds"):
         return None
-    try:
-        moment = datetime.fromtimestamp(found.seconds, UTC)
-    except (ValueError, OverflowError, OSError):
-        raise ProtobufFault("time out of range") from None
-    text = moment.strftime("%Y-%m-%dT%H:%M:%S")
+    text = utc_text(found.seconds)
     return f"{text}.{found.nanos // 1000:06d}Z" if digits else f"{text}Z"
 
 
 def _fill_instant(target: Any, value: Any) -> None:
-    try:
-        moment = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
-    except ValueError:
-        raise ProtobufFault(f"{value!r} is no time") from None
-    target.seconds = int(moment.timestamp())
-    target.nanos = moment.microsecond * 1000
+    moment = instant(str(value))
+    if moment is None:
+        raise ProtobufFault(f"{value!r} is no time")
+    target.seconds, target.nanos = moment
 
 
 def _varint(number: int) -> bytes:

@@ -1,17 +1,21 @@
 """The namespace life cycle: a namespace that is being deleted is emptied, and goes when nothing is left in it.
 
-A turn deletes what is in a terminating namespace, writes conditions that tell what it still waits for, and, when it is
-empty, takes the ``kubernetes`` finalizer from its spec, which lets it go. The next turn follows soon after any change.
+A turn deletes what is in a terminating namespace, pods first and nothing else while there are any, writes conditions
+that say what it still waits for, and, when it is empty, takes the ``kubernetes`` finalizer from its spec, which lets it
+go. What may not be deleted keeps the namespace. The next turn follows soon after any change.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from apimachinery.http.messages import User
 from apimachinery.http.workers import Turns
 from apimachinery.kinds.hooks import Json
+from apimachinery.meta.errors import ApiError
 from apimachinery.server.admission.namespaces import NAMESPACES, phase_of
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served, name_of
@@ -29,6 +33,22 @@ SECONDS = 0.25
 MANAGER = "kube-controller-manager"
 FINALIZER = "kubernetes"
 WORKERS = 10
+ACCOUNT = User(
+    "system:serviceaccount:kube-system:namespace-controller",
+    groups=("system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"),
+)
+"""Who deletes, for policies and webhooks."""
+
+
+@dataclass(slots=True)
+class _Left:
+    """What a turn left in a namespace: objects by resource, their finalizers, group-versions that nobody could ask, and
+    why something may not be deleted."""
+
+    objects: Counter[str] = field(default_factory=Counter)
+    finalizers: Counter[str] = field(default_factory=Counter)
+    unknown: list[str] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
 
 
 class Elsewhere(Protocol):
@@ -78,29 +98,43 @@ class NamespaceController(Controller):
     async def _empty(self, record: Record) -> bool:
         """Deletes what is in a namespace; whether what is left of it is to be seen in the storage."""
         namespace = record.key.removeprefix(NAMESPACES)
-        remaining: Counter[str] = Counter()
-        finalizers: Counter[str] = Counter()
+        left = _Left()
         for served in stored_resources(self._catalog):
             if not served.namespaced:
                 continue
-            turns = Turns()
-            if hidden := self.cache.unreadable_in(served.scope(namespace)):
-                remaining[f"{served.plural}.{served.group}"] += len(hidden)
-            for left in await self._delete_all(served, namespace):
-                await turns.give_way()
-                remaining[f"{served.plural}.{served.group}"] += 1
-                finalizers.update(decode(left.value)["metadata"].get("finalizers") or [])
-        unknown: list[str] = []
+            pods = (served.group, served.plural) == ("", "pods")
+            await self._delete_content(served, namespace, left)
+            if pods and left.objects:
+                await self._tell(record, _Left(refusals=left.refusals), goes=False)
+                return not left.refusals
         if self._elsewhere is not None:
-            held, unknown = await self._elsewhere.empty(namespace)
-            remaining.update(held)
-            await self._tell(record, remaining, finalizers, unknown)
-            return not (held or unknown)
-        await self._tell(record, remaining, finalizers, unknown)
-        return True
+            held, left.unknown = await self._elsewhere.empty(namespace)
+            left.objects.update(held)
+            await self._tell(record, left)
+            return not (held or left.unknown or left.refusals)
+        await self._tell(record, left)
+        return not left.refusals
+
+    async def _delete_content(self, served: Served, namespace: str, left: _Left) -> None:
+        """Deletes the objects of a resource in a namespace, and counts what stays; where one may not be deleted, the
+        refusal alone is noted."""
+        name = f"{served.plural}.{served.group}"
+        try:
+            staying = await self._delete_all(served, namespace)
+        except ApiError as error:
+            left.refusals.append(error.message)
+            return
+        turns = Turns()
+        if hidden := self.cache.unreadable_in(served.scope(namespace)):
+            left.objects[name] += len(hidden)
+        for record in staying:
+            await turns.give_way()
+            left.objects[name] += 1
+            left.finalizers.update(decode(record.value)["metadata"].get("finalizers") or [])
 
     async def _delete_all(self, served: Served, namespace: str) -> list[Record]:
-        """Deletes the objects of a resource in a namespace; those that stay."""
+        """Deletes the objects of a resource in a namespace; those that stay. Raises the first ApiError that says more
+        than that one was gone or changed meanwhile, when all have been tried."""
         cache, scope = self.cache.resource(served.prefix), served.scope(namespace)
         turns, staying = Turns(), []
         for record in list(cache.snapshot(scope).records):
@@ -108,24 +142,33 @@ class NamespaceController(Controller):
             if "deletionTimestamp" not in decode(record.value)["metadata"]:
                 staying.append(record)
         options = WriteOptions(manager=MANAGER)
+        refusals: list[ApiError] = []
+
+        def pass_over(error: ApiError) -> bool:
+            if error.code not in (404, 409):
+                refusals.append(error)
+            return True
+
         await self._deleter.delete_all(
-            (WriteTarget(served, *name_of(record.key, served), options) for record in staying),
+            (WriteTarget(served, *name_of(record.key, served), options, user=ACCOUNT) for record in staying),
             DeletionOptions(policy="Background"),
-            passes_over=lambda error: True,
+            passes_over=pass_over,
+            of_collection=True,
         )
+        if refusals:
+            raise refusals[0]
         return list(cache.snapshot(scope).records)
 
-    async def _tell(
-        self, record: Record, remaining: Counter[str], finalizers: Counter[str], unknown: list[str]
-    ) -> None:
+    async def _tell(self, record: Record, left: _Left, *, goes: bool = True) -> None:
+        """Writes the conditions, and lets the namespace go (``goes``) where nothing is left."""
         served = self._catalog.find("", "v1", "namespaces")
         current = self._objects.get(record.key)
         if served is None or current is None:
             return
         target = WriteTarget(served, "", record.key.removeprefix(NAMESPACES), WriteOptions(manager=MANAGER))
         target.subresource = "status"
-        await self._writer.update(target, lambda obj: _with_conditions(obj, remaining, finalizers, unknown))
-        if remaining or unknown:
+        await self._writer.update(target, lambda obj: _with_conditions(obj, left))
+        if left.objects or left.unknown or left.refusals or not goes:
             return
         target.subresource = "finalize"
         await self._writer.update(target, _finalized)
@@ -139,7 +182,9 @@ def stored_resources(catalog: Catalog) -> list[Served]:
             known = found.get(served.prefix)
             if known is None or served.api_version == served.storage_version:
                 found[served.prefix] = served
-    return [found[prefix] for prefix in sorted(found)]
+    return [
+        found[prefix] for prefix in sorted(found, key=lambda prefix: (found[prefix].plural != "pods", prefix))
+    ]
 
 
 def _finalized(obj: Json) -> Json:
@@ -151,13 +196,11 @@ def _finalized(obj: Json) -> Json:
     return obj
 
 
-def _with_conditions(
-    obj: Json, remaining: Counter[str], finalizers: Counter[str], unknown: list[str]
-) -> Json:
+def _with_conditions(obj: Json, left: _Left) -> Json:
     status = obj.setdefault("status", {})
     present = {condition.get("type"): condition for condition in status.get("conditions") or []}
     status["conditions"] = []
-    for kind, state, reason, message in _conditions(remaining, finalizers, unknown):
+    for kind, state, reason, message in _conditions(left):
         old = present.get(kind, {})
         same = old.get("status") == state
         status["conditions"].append(
@@ -172,11 +215,14 @@ def _with_conditions(
     return obj
 
 
-def _conditions(
-    remaining: Counter[str], finalizers: Counter[str], unknown: list[str]
-) -> list[tuple[str, str, str, str]]:
-    left = ", ".join(f"{name} has {count} resource instances" for name, count in sorted(remaining.items()))
-    held = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(finalizers.items()))
+def _conditions(content: _Left) -> list[tuple[str, str, str, str]]:
+    unknown, refusals = content.unknown, sorted(content.refusals)
+    left = ", ".join(
+        f"{name} has {count} resource instances" for name, count in sorted(content.objects.items())
+    )
+    held = ", ".join(
+        f"{name} in {count} resource instances" for name, count in sorted(content.finalizers.items())
+    )
     stale = ", ".join(f"{name}: stale GroupVersion discovery: {name}" for name in unknown)
     return [
         (
@@ -196,9 +242,11 @@ def _conditions(
         ),
         (
             "NamespaceDeletionContentFailure",
-            "False",
-            "ContentDeleted",
-            "All content successfully deleted, may be waiting on finalization",
+            "True" if refusals else "False",
+            "ContentDeletionFailed" if refusals else "ContentDeleted",
+            f"Failed to delete all resource types, {len(refusals)} remaining: {', '.join(refusals)}"
+            if refusals
+            else "All content successfully deleted, may be waiting on finalization",
         ),
         (
             "NamespaceContentRemaining",

@@ -83,15 +83,19 @@ def _narrowed(served: Served, namespace: str, name: str, fields: FieldSelector) 
 
 
 def field_reader(served: Served, label: str) -> Callable[[dict[str, Any]], str]:
-    """Reads a field label's value of an object. Raises ApiError 400 for a label that is not supported."""
+    """Reads a field label's value of an object. Raises ApiError 400 for a label that is not supported:
+    that of the namespace is none of cluster-wide kinds with labels of their own."""
+    hooks = served.hooks
+    if label == "metadata.namespace" and hooks.selectable and not served.namespaced:
+        raise bad_request(_unknown(served, label))
     if label in _IN_KEY:
         key = label.removeprefix("metadata.")
         return lambda obj: obj["metadata"].get(key, "")
-    own = served.hooks.selectable.get(label)
+    own = hooks.selectable.get(label)
     if callable(own):
         return own
     if own is None and label not in _selectable(served):
-        raise bad_request(served.hooks.unknown_label.replace("{label}", label))
+        raise bad_request(_unknown(served, label))
     path = (own or label).split(".")
 
     def read(obj: dict[str, Any]) -> str:
@@ -101,6 +105,10 @@ def field_reader(served: Served, label: str) -> Callable[[dict[str, Any]], str]:
         return "" if value is None else print_value(value)
 
     return read
+
+
+def _unknown(served: Served, label: str) -> str:
+    return served.hooks.unknown_label.replace("{label}", label).replace("{version}", served.api_version)
 
 
 def _selectable(served: Served) -> set[str]:

@@ -51,9 +51,9 @@ def apply(request: Request, target: WriteTarget, pipeline: Pipeline, *, binary: 
         check_configuration(applied, served.api_version, served.kind)
         new = ownership.apply(live, applied, manager, force=force, now=now())
         new = copied(new, large=target.large)
+        family.fit_applied(target, new, applied)
         match_name(new, target.name)
         match_namespace(metadata_of(new), target.namespace)
-        family.fit_applied(target, new, applied)
         validation = target.options.validation if family.reports_unknown else "Ignore"
         if unknown := unknown_faults(new, served, validation, Decoded(), target.warnings):
             raise bad_request(f"error strict decoding: {', '.join(unknown)}")

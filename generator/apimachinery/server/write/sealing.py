@@ -17,6 +17,7 @@ from apimachinery.wire.json import decode, encode, encode_as_go, encode_in_steps
 _encode_sorted = msgspec.json.Encoder(order="deterministic").encode
 _EMPTIES = b" "
 """Ends what is stored of an object that has empties (``WriteTarget``); JSON may end so, and readers need not look."""
+_ZERO_TIME = b'"0001-01-01T00:00:00'
 Pack = Callable[[Any], bytes]
 
 
@@ -24,7 +25,7 @@ def sealed(target: WriteTarget, obj: Json) -> Value:
     """What storing ``obj`` takes; of a dry run all that is shown of it."""
     pack = _pack_large if target.large else _pack
     if target.options.dry_run:
-        return Value(pack(_stored(target.served, obj)), b"")
+        return Value(_packed(target.served, obj, pack), b"")
     value = _sealed(target.served, obj, pack)
     return Value(value.head, value.tail + _EMPTIES, value.ttl) if target.has_empties else value
 
@@ -32,7 +33,7 @@ def sealed(target: WriteTarget, obj: Json) -> Value:
 def unstored(target: WriteTarget, record: Record, obj: Json) -> Record:
     """A record of an object that is shown and not stored: the last state of one whose deletion has ended."""
     pack = _pack_large if target.large else _pack
-    return Record(record.key, record.revision, record.created, pack(_stored(target.served, obj)))
+    return Record(record.key, record.revision, record.created, _packed(target.served, obj, pack))
 
 
 def changes(target: WriteTarget, record: Record, old: Json, new: Json) -> bool:
@@ -62,7 +63,16 @@ def _sealed(served: Served, obj: Json, pack: Pack) -> Value:
         stored["metadata"]["resourceVersion"] = REVISION_MARK
         return Value.cut(pack(served.family.in_order(stored)))
     marked = {**obj, "metadata": {**obj["metadata"], "resourceVersion": REVISION_MARK}}
-    return Value.cut(pack(_stored(served, marked)), served.ttl)
+    return Value.cut(_packed(served, marked, pack), served.ttl)
+
+
+def _packed(served: Served, obj: Json, pack: Pack) -> bytes:
+    encoded = pack(_stored(served, obj))
+    if _ZERO_TIME in encoded and served.compiled.to_form is not None:
+        obj = deepcopy(obj)
+        served.compiled.to_form.unset(obj)
+        encoded = pack(_stored(served, obj))
+    return encoded
 
 
 def _stored(served: Served, obj: Json) -> Json:
