@@ -10,6 +10,7 @@ from apimachinery.crd import check_crd, check_crd_status, default_crd, prepare_c
 from apimachinery.crd.defaults import prepare_crd_for_update
 from apimachinery.kinds import builtin_warnings as warn
 from apimachinery.kinds.apiregistration.local import mark_local
+from apimachinery.kinds.autoscaling.autoscalers import keep_status_annotations, without_status_annotations
 from apimachinery.kinds.core.services import is_external, needs_health_check
 from apimachinery.kinds.defaulters import TEMPLATE_GENERATION, stamp_phase_transition
 from apimachinery.kinds.hooks import (
@@ -163,11 +164,6 @@ def _flag(*path: str) -> FieldValue:
         return "true" if value else "false"
 
     return read
-
-
-def _nothing(obj: Json) -> str:
-    """The value of a label that may be asked for, and that no object has."""
-    return ""
 
 
 def _event_source(obj: Json) -> str:
@@ -354,7 +350,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
             **_field("status", "phase", "podIP", "nominatedNodeName"),
             "spec.hostNetwork": _flag("spec", "hostNetwork"),
             "spec.host": "spec.nodeName",
-            "status.podIPs": _nothing,
+            "status.podIPs": lambda pod: "",  # may be asked for, and no pod has it
         },
         gated=_POD_GATED,
     ),
@@ -441,6 +437,12 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         status_keeps=("labels",),
         gated=_TEMPLATE_GATED,
         blank=_BLANK_SCALED,
+    ),
+    ("autoscaling", "HorizontalPodAutoscaler"): replace(
+        BUILTIN,
+        annotated=("autoscaling/v2", "autoscaling.alpha.kubernetes.io/"),
+        prepare_create=without_status_annotations,
+        prepare_update=keep_status_annotations,
     ),
     ("batch", "CronJob"): replace(
         BUILTIN, warnings=warn.cron_job, gated=_gated_in("jobTemplate.spec.template.spec.")

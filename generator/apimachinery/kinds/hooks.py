@@ -44,6 +44,8 @@ class Hooks:
     writes even if it changes nothing.
     ``counts_empties``: an empty list or map that is sent changes the spec where there was none.
     ``blank``: what an empty object shows besides its typed form, as conversion fills it in.
+    ``annotated``: a version, and how the annotations begin in which other versions keep what only that one has fields
+    for: with one of these an object is judged as that version, and only what that version reads of them stays.
     ``answers_deleted``: DELETE answers the object instead of a Status. ``validates_metadata``: ``validate`` looks at
     metadata itself on create.
     """
@@ -57,6 +59,7 @@ class Hooks:
     status_keeps: tuple[str, ...] = ()
     unowned: tuple[str, ...] = ()
     terminate: Callable[[Json, str], None] | None = None
+    annotated: tuple[str, str] | None = None
     answers_deleted: bool = False
     validates_metadata: bool = False
     default: Callable[[Json], None] | None = None

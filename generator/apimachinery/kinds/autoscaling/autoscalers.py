@@ -224,3 +224,23 @@ def count(value: Any, path: str, old: Any) -> Errors:
     """A number of replicas in a status is not negative, whatever it was before."""
     del old
     yield from checks.minimum(value, path)
+
+
+_OF_STATUS = ("autoscaling.alpha.kubernetes.io/conditions", "autoscaling.alpha.kubernetes.io/current-metrics")
+
+
+def without_status_annotations(obj: Json) -> None:
+    """Drops the annotations in which autoscaling/v1 keeps the status: a new object has none."""
+    keep_status_annotations(obj, {"metadata": {}})
+
+
+def keep_status_annotations(new: Json, old: Json) -> None:
+    """Keeps those annotations as they are."""
+    kept, before = new["metadata"].get("annotations") or {}, old["metadata"].get("annotations") or {}
+    if not any(name in kept or name in before for name in _OF_STATUS):
+        return
+    annotations = {name: value for name, value in kept.items() if name not in _OF_STATUS}
+    annotations |= {name: value for name, value in before.items() if name in _OF_STATUS}
+    new["metadata"]["annotations"] = annotations
+    if not annotations:
+        del new["metadata"]["annotations"]

@@ -35,6 +35,7 @@ from apimachinery.schema.interface import CompiledSchema
 from apimachinery.schema.struct_order import StructOrder
 from apimachinery.schema.typed_form import compile_typed_form
 from apimachinery.schema.unfolding import unfold
+from apimachinery.server.catalog.annotated import Annotated
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.factory import KindVersions, deprecation, unowned_by_main, unowned_by_status
 from apimachinery.server.catalog.family import BUILT_IN
@@ -411,9 +412,16 @@ def _conversion(package: ServedPackage, kind: str, source: str, target: str) -> 
     if source == target:
         return None
     definitions = {other.api_version: other.definition for other in package.resources() if other.kind == kind}
+    annotated = HOOKS.get((target.rpartition("/")[0], kind), BUILTIN).annotated
+    default = None
+    if annotated is not None and annotated[0] == target:
+        # What annotations held has had no defaults yet.
+        default = package.table(target, "defaults", "DEFAULTERS").get(kind)
 
     def change(obj: Json) -> Json:
         converted = convert(package, kind, source, target, obj)
+        if default is not None:
+            default(converted)
         package.to_form(definitions[target], converted)
         return converted
 
@@ -456,6 +464,20 @@ def _compile(package: ServedPackage, resource: Resource) -> Compiled:
     declared = package.table(resource.api_version, "defaults", "DEFAULTERS").get(resource.kind)
     hooks = HOOKS.get((resource.group, resource.kind), BUILTIN)
     defaulter = declared or hooks.default
+    validator = package.table(resource.api_version, "validation", "VALIDATORS").get(resource.kind)
+    if hooks.annotated is not None:
+        hub, prefix = hooks.annotated
+        through = Annotated(
+            prefix,
+            lambda obj: convert(package, resource.kind, resource.api_version, hub, obj),
+            lambda obj: convert(package, resource.kind, hub, resource.api_version, obj),
+        )
+        if resource.api_version == hub:
+            defaulter = through.defaulter_of_hub(defaulter)
+        else:
+            defaulter = through.defaulter(defaulter)
+            of_hub = package.table(hub, "validation", "VALIDATORS").get(resource.kind)
+            validator = through.validator(validator, of_hub)
     schema: CompiledSchema
     stated = rules = scale = None
     if to_form is not None:
@@ -476,7 +498,7 @@ def _compile(package: ServedPackage, resource: Resource) -> Compiled:
         stated=stated,
         rules=rules,
         scale=scale,
-        validator=package.table(resource.api_version, "validation", "VALIDATORS").get(resource.kind),
+        validator=validator,
         subresource_validators={
             subresource: validate
             for (kind, subresource), validate in package.table(
