@@ -122,7 +122,8 @@ class Described:
             part = self.follow(given)
             if part.get("type") == "null":
                 continue
-            merged = {**around, **_discriminated(schema, given, part)}
+            part = _discriminated(schema, given, part)
+            merged = {**around, **part}
             if "properties" in around and "properties" in part:
                 merged["properties"] = {**around["properties"], **part["properties"]}
             merged["required"] = [*around.get("required", ()), *part.get("required", ())]

@@ -359,10 +359,16 @@ def _media(described: Described, said: Json, parameters: list[Json]) -> tuple[st
         name in (FORM, "application/json") or name.partition(";")[0].endswith("+json")
     ) and not name.startswith("application/json"):
         return None if not (body or {}).get("required") else (name, schema, b"bytes")
-    drawn = described.draw(schema)
-    if described.faults(schema, drawn):
-        raise Undrawable("the schema asks for what it does not declare")
-    return name, schema, drawn
+    reason = Undrawable("the schema asks for what it does not declare")
+    for _ in range(8):
+        try:
+            drawn = described.draw(schema)
+        except Undrawable as found:
+            reason = found
+            continue
+        if not described.faults(schema, drawn):
+            return name, schema, drawn
+    raise reason
 
 
 def given_bytes(media_type: str) -> bool:
