@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from apimachinery.merge.errors import UnknownVersion
+from apimachinery.merge.errors import MergeError, UnknownVersion
+from apimachinery.merge.faults import explain
 from apimachinery.merge.field_set import (
     FieldSet,
     difference,
@@ -21,7 +22,7 @@ from apimachinery.merge.field_set import (
 )
 from apimachinery.merge.managed_fields import Managed, ManagedEntry, Owner
 from apimachinery.merge.schema import JsonObject
-from apimachinery.merge.typed import Delta, MergeType, compare_objects
+from apimachinery.merge.typed import Delta, MergeType, Misfit, compare_objects
 
 
 class VersionConverter(Protocol):
@@ -179,11 +180,22 @@ class Updater:
         if live is new:
             return Delta({}, {}, {})
         try:
-            before = self._converter.convert(live, api_version)
-            after = self._converter.convert(new, api_version)
+            before = self._read_at(live, api_version, "failed to convert old object")
+            after = self._read_at(new, api_version, "failed to convert new object")
         except UnknownVersion:
             return None
         return self._compared(before, after, api_version)
+
+    def _read_at(self, value: JsonObject, api_version: str, failed: str) -> JsonObject:
+        """``value`` at another version. Raises ``UnknownVersion``; ``MergeError`` where it has what that version
+        does not know."""
+        converted = self._converter.convert(value, api_version)
+        type_ = self._converter.type_of(api_version)
+        try:
+            type_.owned(converted, strict=False)
+        except Misfit:
+            raise MergeError(f"{failed}: {explain(type_, converted, strict=False)}") from None
+        return converted
 
     def _prune(self, merged: JsonObject, managed: Managed, owner: Owner, last: ManagedEntry) -> JsonObject:
         """``merged`` without what ``owner`` gave up: fields that it owned last time and nobody owns now.
@@ -198,8 +210,9 @@ class Updater:
         if last.api_version == current and self.gives_up_nothing(last.fields, managed[owner].fields):
             return merged
         last_fields = type_.name_parents(last.fields)
+        failed = "failed to prune fields: failed to convert merged object to last applied version"
         try:
-            whole = self._at(merged, current, last.api_version)
+            whole = merged if current == last.api_version else self._read_at(merged, last.api_version, failed)
         except UnknownVersion:
             return merged
         bare = self._removed(type_, whole, last_fields)

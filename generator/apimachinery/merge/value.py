@@ -8,6 +8,7 @@ compare item by item, objects by their sorted keys and values.
 from __future__ import annotations
 
 import marshal
+from decimal import Decimal
 from functools import cmp_to_key
 from itertools import zip_longest
 from json.encoder import encode_basestring
@@ -91,12 +92,20 @@ def encode(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
-        return str(value)
+        return str(value) if -(2**63) <= value < 2**63 else _float_text(float(value))
     if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < 1e21 else repr(value)
+        return _float_text(value)
     if isinstance(value, list):
         return f"[{','.join(map(encode, value))}]"
     return "{" + ",".join(f"{encode_basestring(k)}:{encode(value[k])}" for k in sorted(value)) + "}"
+
+
+def _float_text(number: float) -> str:
+    """A float as Go writes it in JSON: the shortest digits, an exponent for the very large and small alone."""
+    if number == 0 or not 1e-6 <= abs(number) < 1e21:
+        return "-0" if str(number) == "-0.0" else repr(number).removesuffix(".0")
+    text = format(Decimal(repr(number)), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def go_text(value: Any) -> str:

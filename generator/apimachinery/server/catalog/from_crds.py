@@ -182,7 +182,7 @@ def _compiler(
             rules=compile_rules(schema),
             scale=scale,
             converter=versions,
-            main_ignored=unowned_by_main(versions.names, has_status=has_status),
+            main_ignored=unowned_by_main([resource.api_version], has_status=has_status),
             status_ignored=unowned_by_status(versions.names, untouched),
         )
 
