@@ -65,6 +65,8 @@ def unpacked(dist: Path) -> Iterator[Builds]:
         for part in ("tests", "specs", "generated"):
             shutil.copytree(ROOT / part, builds.folder / part, ignore=ignored)
         shutil.copy(ROOT / "pyproject.toml", builds.folder)
+        if (recordings := ROOT.parent / "shared").is_dir():
+            Path(name, "shared").symlink_to(recordings)
         yield builds
 
 
