@@ -209,11 +209,18 @@ class Scales:
             raise not_acceptable(
                 f"you requested {form.shown_as}, but the requested object is not a list ({go_type})"
             )
+        family = SCALES[served.family]
         columns = [
-            {"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0},
+            {
+                "name": "Name",
+                "type": "string",
+                "format": family.name_format,
+                "description": "",
+                "priority": 0,
+            },
             {"name": "Desired", "type": "integer", "format": "", "description": "", "priority": 0},
             {"name": "Available", "type": "integer", "format": "", "description": "", "priority": 0},
-            {"name": "Age", "type": "date", "format": "", "description": "", "priority": 0},
+            {"name": "Age", "type": family.age_type, "format": "", "description": "", "priority": 0},
         ]
         from apimachinery.server.answer.table import age
 

@@ -32,6 +32,7 @@ class BuiltInScale:
     """Scales of built-in kinds. ``path`` is where an object keeps its replicas; messages name ``go_type``."""
 
     go_type = "*autoscaling.Scale"
+    name_format, age_type = "", "string"  # of a Table's columns
 
     def shown_replicas(self, replicas: int | None, path: str, *, demands: bool) -> int | None:
         """The replicas of a Scale: a struct's field has a value, or zero."""
@@ -58,6 +59,7 @@ class CustomScale:
     """Scales of custom resources."""
 
     go_type = "*v1.Scale"
+    name_format, age_type = "name", "date"
 
     def shown_replicas(self, replicas: int | None, path: str, *, demands: bool) -> int | None:
         """The path may lead nowhere, which a write may mend. Raises ApiError 500 where one ``demands`` replicas."""
