@@ -87,9 +87,9 @@ def faults_of_imports(builds: Builds) -> list[str]:
 
 def differences(builds: Builds) -> tuple[int, list[str]]:
     """How many outcomes were compared, and those that differ."""
-    ours, plain = (
-        builds.run(site, "-m", "tests.packaging.outcomes").stdout.splitlines()
-        for site in (builds.compiled, builds.plain)
+    plain, ours = (
+        builds.run(site, "-m", "tests.packaging.outcomes", "inputs.pickle").stdout.splitlines()
+        for site in (builds.plain, builds.compiled)
     )
     if not plain or len(ours) != len(plain):
         return 0, [f"{len(ours)} outcomes compiled, {len(plain)} plain"]
