@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import selectors
 import socket
 import ssl
 import sys
@@ -283,7 +284,28 @@ def test_a_wire_that_is_closed_wakes_its_reader() -> None:
         reader.start()
         wire.close()
         reader.join(60)
-        assert not reader.is_alive()
+        assert not reader.is_alive() and ours.fileno() == -1
+
+
+def test_a_wire_that_is_closed_before_it_is_waited_for_wakes_its_reader(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ours, theirs = socket.socketpair()
+    woken: list[bool] = []
+
+    class Late(selectors.DefaultSelector):
+        def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+            wire.close()
+            events = super().select(60.0)
+            woken.append(bool(events))
+            return events
+
+    monkeypatch.setattr("apimachinery.client.transport.selectors.DefaultSelector", Late)
+    with theirs:
+        wire = Wire(ours, "", "", [])
+        with pytest.raises(TransportError):
+            wire.read()
+        assert woken == [True] and ours.fileno() == -1
 
 
 @pytest.mark.parametrize("last", ["keep-alive", "close"])

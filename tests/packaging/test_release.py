@@ -46,6 +46,6 @@ def test_the_public_modules_are_those_of_the_reference() -> None:
     text = (ROOT / "docs/stability.md").read_text()
     table = re.findall(r"^\| `([\w.]+)` \| (`.*`) \|$", text, re.MULTILINE)
     named = {f"{package}.{name}" for package, names in table for name in re.findall(r"`([\w.]+)`", names)}
-    packages = re.findall(r"`([\w.]+)`", text.partition("the packages ")[2].partition(" list ")[0])
+    packages = re.findall(r"`([\w.]+)`", text.partition("the packages ")[2].partition("(")[0])
     assert named | {*packages} == set(MODULES)
     assert packages == [name for name in MODULES if hasattr(import_module(name), "NAMES")]

@@ -452,6 +452,8 @@ class Wire:
         self._sock = sock
         self._lock = threading.Lock()
         self._writing = threading.Lock()
+        self._waiting = 0
+        self._closed = False
 
     def read(self) -> bytes:
         """What came; empty at the end. Raises ``TransportError``."""
@@ -468,26 +470,44 @@ class Wire:
         """Tries as often as the socket has to be waited for."""
         try:
             while True:
-                try:
-                    with self._lock:
+                with self._lock:
+                    if self._closed:
+                        raise ConnectionError("it was closed")
+                    try:
                         return action()
-                except ssl.SSLWantReadError:
-                    event = selectors.EVENT_READ
-                except ssl.SSLWantWriteError:
-                    event = selectors.EVENT_WRITE
-                except BlockingIOError:
-                    event = wanted
-                with selectors.DefaultSelector() as selector:
-                    selector.register(self._sock, event)
-                    selector.select()
+                    except ssl.SSLWantReadError:
+                        event = selectors.EVENT_READ
+                    except ssl.SSLWantWriteError:
+                        event = selectors.EVENT_WRITE
+                    except BlockingIOError:
+                        event = wanted
+                    self._waiting += 1
+                self._wait(event)
         except (OSError, ValueError) as error:
             raise TransportError(f"the connection broke: {error}", sent=True) from None
+
+    def _wait(self, event: int) -> None:
+        try:
+            with selectors.DefaultSelector() as selector:
+                selector.register(self._sock, event)
+                selector.select()
+        finally:
+            with self._lock:
+                self._waiting -= 1
+                self._release()
 
     def close(self) -> None:
         """Ends it; from any thread."""
         with self._lock:
-            with contextlib.suppress(OSError):
-                self._sock.shutdown(socket.SHUT_RDWR)
+            if not self._closed:
+                self._closed = True
+                with contextlib.suppress(OSError):
+                    self._sock.shutdown(socket.SHUT_RDWR)
+                self._release()
+
+    def _release(self) -> None:
+        """Closes the socket once nobody waits for it: whoever did would never hear of it."""
+        if self._closed and not self._waiting:
             self._sock.close()
 
 
