@@ -24,8 +24,8 @@ from kubewright.diagnostics import Diagnostics
 from kubewright.ir.types import Json
 from kubewright.ir.words import plural_of
 from kubewright.location import Document, Location, escape_pointer
-from kubewright.source.python_fields import ClassField, fields_of, is_class
-from kubewright.source.python_types import PythonTypeError, TypeSchema, rule_schema
+from kubewright.source.python_fields import ClassField, PythonTypeError, fields_of, is_class, keeps_unknown
+from kubewright.source.python_types import TypeSchema, rule_schema
 
 TARGET = re.compile(r"^(?P<module>(?:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)|.*\.py):(?P<name>\*|[A-Za-z_]\w*)$")
 _HEAD = ("apiVersion", "kind", "metadata")
@@ -54,7 +54,7 @@ def read_classes(target: str, diagnostics: Diagnostics) -> list[Document]:
     if module is None:
         return []
     names = [match["name"]] if match["name"] != "*" else _kinds_in(module)
-    found: list[Document] = []
+    found: list[ClassDocument] = []
     for name in names:
         cls = getattr(module, name, None)
         if not isinstance(cls, type) or not is_class(cls):
@@ -67,10 +67,37 @@ def read_classes(target: str, diagnostics: Diagnostics) -> list[Document]:
             hint = "mark it: @kind(group=…, version=…) of apimachinery.typed.markers"
             diagnostics.error("K017", f"{name} is no kind", ClassSource.of(cls).place, hint)
         else:
-            found.append(_Manifest(cls, said_kind, diagnostics).document())
+            try:
+                found.append(_Manifest(cls, said_kind, diagnostics).document())
+            except PythonTypeError as fault:
+                diagnostics.error("K018", str(fault), ClassSource.of(cls).place, fault.hint)
     if not names:
         diagnostics.error("K017", f"{match['module']} has no class with @kind", Location(target))
-    return found
+    return _joined(found, diagnostics)
+
+
+def _joined(documents: list[ClassDocument], diagnostics: Diagnostics) -> list[Document]:
+    """One definition a kind: the versions of those of one name are put together."""
+    found: dict[str, ClassDocument] = {}
+    for each in documents:
+        first = found.setdefault(each.value["metadata"]["name"], each)
+        if first is each:
+            continue
+        spec, other = first.value["spec"], each.value["spec"]
+        if differing := next((key for key in ("scope", "names") if spec[key] != other[key]), ""):
+            said = f"{other['names']['kind']} has other {differing} in {other['versions'][0]['name']}"
+            hint = "all versions of a kind have the same scope and names"
+            diagnostics.error("K017", said, each.at(""), hint)
+            continue
+        place = f"/spec/versions/{len(spec['versions'])}"
+        spec["versions"] += other["versions"]
+        first.places |= {
+            place + pointer.removeprefix("/spec/versions/0"): at
+            for pointer, at in each.places.items()
+            if pointer.startswith("/spec/versions/0")
+        }
+        first.places[place] = each.at("")
+    return [*found.values()]
 
 
 def _imported(name: str, diagnostics: Diagnostics) -> ModuleType | None:
@@ -122,30 +149,37 @@ class ClassSource:
     """Where a class and its fields are written."""
 
     place: Location
-    lines: dict[str, int]
+    lines: dict[str, Location]
 
     @classmethod
     def of(cls, owner: type) -> ClassSource:
         """The source of a class; without lines where it was not written in a file."""
-        try:
-            text, start = inspect.getsourcelines(owner)
-            file = inspect.getsourcefile(owner) or ""
-            tree = ast.parse(textwrap.dedent("".join(text)))
-        except (OSError, TypeError, SyntaxError):
-            return cls(Location(f"{owner.__module__}.{owner.__qualname__}"), {})
-        body = tree.body[0]
-        lines = {
-            node.target.id: start + node.lineno - 1
-            for node in (body.body if isinstance(body, ast.ClassDef) else ())
-            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
-        }
-        first = start + (body.lineno - 1 if isinstance(body, ast.ClassDef) else 0)
-        return cls(Location(_shown(file), "", first, 1), lines)
+        lines: dict[str, Location] = {}
+        for each in reversed(owner.__mro__):
+            place, own = _lines_of(each)
+            lines |= own
+        return cls(place, lines)
 
     def of_field(self, name: str) -> Location:
-        """The line of a field; that of the class for one that it inherits."""
-        line = self.lines.get(name)
-        return Location(self.place.file, "", line, 5) if line else self.place
+        """The line of a field, maybe in a class that this one inherits it from."""
+        return self.lines.get(name, self.place)
+
+
+def _lines_of(owner: type) -> tuple[Location, dict[str, Location]]:
+    """The place of a class, and those of the fields that are written in it."""
+    try:
+        text, start = inspect.getsourcelines(owner)
+        file = _shown(inspect.getsourcefile(owner) or "")
+        body = ast.parse(textwrap.dedent("".join(text))).body[0]
+    except (OSError, TypeError, SyntaxError):
+        return Location(f"{owner.__module__}.{owner.__qualname__}"), {}
+    if not isinstance(body, ast.ClassDef):
+        return Location(file, "", start, 1), {}
+    return Location(file, "", start + body.lineno - 1, 1), {
+        node.target.id: Location(file, "", start + node.lineno - 1, 5)
+        for node in body.body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
 
 
 def _shown(file: str) -> str:
@@ -162,7 +196,7 @@ class _Manifest:
     diagnostics: Diagnostics
     places: dict[str, Location] = field(default_factory=dict)
 
-    def document(self) -> Document:
+    def document(self) -> ClassDocument:
         said = self.kind
         kind = said.kind or self.cls.__name__
         plural = said.plural or plural_of(kind)
@@ -219,7 +253,12 @@ class _Manifest:
         properties: Json = {}
         for each in members:
             at = f"{pointer}/properties/{escape_pointer(each.wire)}"
-            self.places[at] = source.of_field(each.attribute)
+            place = source.of_field(each.attribute)
+            if each.wire in properties:
+                said = f"{cls.__name__}.{each.attribute}: another field is {each.wire} in JSON"
+                self.diagnostics.error("K018", said, place, "give one of them another name")
+                continue
+            self.places[at] = place
             reader = TypeSchema(lambda part, where: self._part(part, where, (*inside, cls)))
             try:
                 found = reader.read(each, at)
@@ -233,6 +272,8 @@ class _Manifest:
             )
         if properties:
             schema["properties"] = properties
+        if keeps_unknown(cls):
+            schema["x-kubernetes-preserve-unknown-fields"] = True
         required = [each.wire for each in members if each.required and each.wire in properties]
         if required:
             schema["required"] = required
@@ -262,14 +303,15 @@ def _docstring(cls: type) -> tuple[str, dict[str, str]]:
     given = cls.__dict__.get("__doc__")
     if not isinstance(given, str) or given.startswith(f"{cls.__name__}("):  # what dataclasses make
         return "", {}
-    text, marked, below = inspect.cleandoc(given).partition("\nFields:\n")
-    return " ".join(text.split()) if marked or "\n\n" not in text else text, dict(_described(below))
+    text, _, below = f"\n{inspect.cleandoc(given)}".partition("\nFields:\n")
+    text = text.strip()
+    return text if "\n\n" in text else " ".join(text.split()), dict(_described(below))
 
 
 def _described(text: str) -> Iterator[tuple[str, str]]:
     name, words = "", list[str]()
     for line in text.splitlines():
-        match = re.match(r"^ {1,4}(\w+):(?: (.*))?$", line)
+        match = re.match(r"^ {0,4}(\w+):(?: (.*))?$", line)
         if match:
             if name:
                 yield name, " ".join(words)

@@ -15,7 +15,7 @@ import msgspec
 
 from apimachinery.typed import markers
 from kubewright.ir.types import ABSENT, Json
-from kubewright.source.python_fields import ClassField, is_class
+from kubewright.source.python_fields import ClassField, PythonTypeError, is_class
 
 Part: TypeAlias = Callable[[type, str], Json]
 """The schema of a class that stands at a pointer."""
@@ -28,7 +28,7 @@ _SCALARS: Final[dict[Any, Json]] = {
     bytes: {"type": "string", "format": "byte"},
     datetime.datetime: {"type": "string", "format": "date-time"},
     datetime.date: {"type": "string", "format": "date"},
-    datetime.timedelta: {"type": "string", "format": "duration"},
+    datetime.timedelta: {"type": "string"},  # written in ISO 8601, which is no duration of Go
     uuid.UUID: {"type": "string", "format": "uuid"},
 }
 _UNKNOWN: Final = "x-kubernetes-preserve-unknown-fields"
@@ -43,19 +43,12 @@ _BOUNDS: Final = {
     "multiple_of": "multipleOf",
     "pattern": "pattern",
 }
+_BOUNDED: Final = {"integer", "number"}
 _LENGTHS: Final = {
     "string": ("minLength", "maxLength"),
     "array": ("minItems", "maxItems"),
     "object": ("minProperties", "maxProperties"),
 }
-
-
-class PythonTypeError(Exception):
-    """A type that no schema says."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +64,8 @@ class TypeSchema:
             _mark(schema, marker)
         if (nullable and field.required) or _is_unset(field.type):
             schema["nullable"] = True
-        if field.default is not ABSENT:
-            schema.setdefault("default", field.default)
+        if (default := field.default()) is not ABSENT:
+            schema.setdefault("default", default)
         return schema
 
     def _read(self, given: Any, pointer: str) -> tuple[Json, bool]:
@@ -196,19 +189,39 @@ def rule_schema(rule: markers.CelRule) -> Json:
 
 
 def _bound(schema: Json, marker: Any) -> None:
-    """Adds the bounds that a marker has as attributes: msgspec's, pydantic's and those of ``annotated_types``."""
-    for attribute, key in _BOUNDS.items():
+    """Adds the bounds that a marker has as attributes: msgspec's, pydantic's and those of ``annotated_types``. Raises
+    ``PythonTypeError`` for one that its type does not have."""
+    parts = getattr(marker, "metadata", None)  # of pydantic's Field within a type
+    for part in parts if isinstance(parts, list) else ():
+        _mark(schema, part)
+    kind = schema.get("type", "")
+    bounds = {key: value for key in _BOUNDS if (value := getattr(marker, key, None)) is not None}
+    for attribute, value in bounds.items():
+        fits = kind == "string" if attribute == "pattern" else kind in _BOUNDED
+        if kind and not fits:
+            raise PythonTypeError(f"{attribute} says nothing of {_ARTICLES[kind]}")
+        schema[_BOUNDS[attribute]] = value
+        if attribute in ("gt", "lt"):
+            schema["exclusiveMinimum" if attribute == "gt" else "exclusiveMaximum"] = True
+    for number, attribute in enumerate(("min_length", "max_length")):
         value = getattr(marker, attribute, None)
         if value is not None:
-            schema[key] = value
-            if attribute in ("gt", "lt"):
-                schema["exclusiveMinimum" if attribute == "gt" else "exclusiveMaximum"] = True
-    lengths = _LENGTHS.get(schema.get("type", ""), ())
-    for attribute, key in zip(("min_length", "max_length"), lengths, strict=False):
-        value = getattr(marker, attribute, None)
-        if value is not None:
-            schema[key] = value
+            if kind not in _LENGTHS:
+                raise PythonTypeError(f"{attribute} says nothing of {_ARTICLES.get(kind, 'any value')}")
+            schema[_LENGTHS[kind][number]] = value
+    if text := getattr(marker, "description", None):
+        schema["description"] = text
+    if text := getattr(marker, "title", None):
+        schema["title"] = text
     if isinstance(marker, msgspec.Meta):
-        if marker.description:
-            schema["description"] = marker.description
         schema |= marker.extra_json_schema or {}
+
+
+_ARTICLES: Final = {
+    "string": "a text",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "a boolean",
+    "array": "a list",
+    "object": "an object",
+}

@@ -195,6 +195,14 @@ FAULTS = {
     "complex": (4, "Widget.spec: complex has no schema"),
     'Literal["a", 1]': (4, "Widget.spec: the members of an enum are of one type"),
     "Widget": (4, "Widget.spec: a type inside itself cannot be written out: Widget → Widget"),
+    "Annotated[int, Meta(max_length=3)]": (4, "Widget.spec: max_length says nothing of an integer"),
+    "Annotated[list[int], Meta(ge=3)]": (4, "Widget.spec: ge says nothing of a list"),
+    "Annotated[int, Meta(pattern='a')]": (4, "Widget.spec: pattern says nothing of an integer"),
+    "object = complex(1)": (4, "Widget.spec: its default is no JSON: TypeError: "),
+    "int = msgspec.field(default_factory=lambda: 1 // 0)": (
+        4,
+        "Widget.spec: its default is no JSON: ZeroDivision",
+    ),
 }
 
 
@@ -204,6 +212,180 @@ def test_faults_are_at_the_line_of_the_field(folder: Path, given_type: str) -> N
     line, message = FAULTS[given_type]
     assert len(said) == 1
     assert said[0].startswith(f"shapes.py:{HEAD.strip().count(chr(10)) + 1 + line}:5: error K018: {message}")
+
+
+def test_two_fields_of_one_name_in_json(folder: Path) -> None:
+    _, said = crd(folder, f"{KIND}@dataclass\nclass Widget:\n    pod_ip: int\n    podIp: int\n")
+    assert len(said) == 1 and "Widget.podIp: another field is podIp in JSON" in said[0]
+
+
+CLASS_FAULTS = {
+    "class Widget(msgspec.Struct):\n    spec: Nowhere": "the types of Widget cannot be found: name 'Nowhere' is not",
+    "class Widget(msgspec.Struct, array_like=True):\n    spec: int": "Widget is an array in JSON",
+}
+
+
+@pytest.mark.parametrize("source", CLASS_FAULTS)
+def test_faults_of_a_whole_class_are_at_its_line(folder: Path, source: str) -> None:
+    manifest, said = crd(folder, KIND + source)
+    line = HEAD.strip().count(chr(10)) + 3
+    assert manifest is None
+    assert [each.partition(CLASS_FAULTS[source])[0] for each in said] == [f"shapes.py:{line}:1: error K018: "]
+
+
+def test_a_fault_of_an_inherited_field_is_where_it_is_written(folder: Path) -> None:
+    _, said = crd(
+        folder, f"class Base(msgspec.Struct):\n    spec: complex\n{KIND}class Widget(Base):\n    b: int = 0\n"
+    )
+    assert [each.partition(": error")[0] for each in said] == [
+        f"shapes.py:{HEAD.strip().count(chr(10)) + 3}:5"
+    ]
+
+
+DEFAULTS = """
+@dataclass
+class Port:
+    port_number: int = 80
+    note: str | None = None
+
+class Inner(msgspec.Struct, rename="camel"):
+    max_size: int = 1
+
+@dataclass
+class Spec:
+    port: Port = dataclasses.field(default_factory=Port)
+    ports: list[Port] = dataclasses.field(default_factory=lambda: [Port(), Port(8080, "x")])
+    inner: Inner = dataclasses.field(default_factory=Inner)
+
+@kind(group="example.com", version="v1")
+@dataclass
+class Widget:
+    spec: Spec
+"""
+
+
+def test_defaults_have_the_names_of_json(folder: Path) -> None:
+    manifest, said = crd(folder, DEFAULTS)
+    assert said == []
+    found = schema_of(manifest)["properties"]["spec"]["properties"]
+    assert {name: each.get("default") for name, each in found.items()} == {
+        "port": {"portNumber": 80},
+        "ports": [{"portNumber": 80}, {"portNumber": 8080, "note": "x"}],
+        "inner": {"maxSize": 1},
+    }
+
+
+INSIDE = """
+from pydantic import BaseModel, Field, RootModel
+
+class Spec(BaseModel, extra="allow"):
+    \"\"\"Fields:
+        sizes: What is wanted.
+    \"\"\"
+    sizes: list[Annotated[int, Field(ge=1, description="One.")]]
+    secret: str = Field("", exclude=True)
+
+@kind(group="example.com", version="v1")
+class Widget(BaseModel):
+    \"\"\"One.
+
+    Two.
+
+    Fields:
+        spec: Three.
+    \"\"\"
+    spec: Spec
+"""
+
+
+def test_what_stands_inside_types_of_pydantic(folder: Path) -> None:
+    pytest.importorskip("pydantic")
+    manifest, said = crd(folder, INSIDE)
+    assert said == []
+    schema = schema_of(manifest)
+    assert schema["description"] == "One.\n\nTwo."
+    assert schema["properties"]["spec"] == {
+        "type": "object",
+        "description": "Three.",
+        "required": ["sizes"],
+        "x-kubernetes-preserve-unknown-fields": True,
+        "properties": {
+            "sizes": {
+                "type": "array",
+                "description": "What is wanted.",
+                "items": {"type": "integer", "minimum": 1, "description": "One."},
+            }
+        },
+    }
+    manifest, said = crd(folder, INSIDE.replace("spec: Spec", "spec: RootModel[int]"))
+    assert ["is no object in JSON" in each for each in said] == [True]
+
+
+TAGGED = """
+class Spec(msgspec.Struct, tag="one", tag_field="sort"):
+    size: int = 1
+
+@kind(group="example.com", version="v1")
+class Widget(msgspec.Struct):
+    spec: Spec
+"""
+
+
+def test_the_tag_of_a_struct_is_a_field(folder: Path) -> None:
+    manifest, said = crd(folder, TAGGED)
+    assert said == []
+    assert schema_of(manifest)["properties"]["spec"] == {
+        "type": "object",
+        "required": ["sort"],
+        "properties": {
+            "sort": {"type": "string", "enum": ["one"]},
+            "size": {"type": "integer", "default": 1},
+        },
+    }
+
+
+VERSIONS = """
+class Spec(msgspec.Struct):
+    size: int
+
+class OldSpec(msgspec.Struct):
+    length: STALE
+
+@kind(group="example.com", version="v1")
+class Widget(msgspec.Struct):
+    spec: Spec
+
+@kind(group="example.com", version="v1beta1", kind="Widget", storage=False, deprecated=True)
+class WidgetV1Beta1(msgspec.Struct):
+    spec: OldSpec
+
+@kind(group="example.com", version="v1")
+class Gadget(msgspec.Struct):
+    spec: Spec
+"""
+
+
+def test_the_versions_of_a_kind_are_of_one_definition(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "shapes.py").write_text(HEAD.lstrip() + VERSIONS.replace("STALE", "int"))
+    assert main(["crd", "shapes.py:*"]) == 0
+    gadgets, widgets = yaml.safe_load_all(capsys.readouterr().out)
+    assert [each["name"] for each in widgets["spec"]["versions"]] == ["v1", "v1beta1"]
+    assert [each["storage"] for each in widgets["spec"]["versions"]] == [True, False]
+    assert gadgets["metadata"]["name"] == "gadgets.example.com"
+    bad = HEAD.lstrip() + VERSIONS.replace("STALE", "Annotated[list[str], ListMerge('map', ('a',))]")
+    (folder / "shapes.py").write_text(bad)
+    sys.modules.pop("shapes", None)
+    assert main(["crd", "shapes.py:*"]) == 2
+    line = bad[: bad.index("length")].count("\n") + 1
+    assert f"shapes.py:{line}:5: error K105" in capsys.readouterr().err
+    (folder / "shapes.py").write_text(
+        HEAD.lstrip() + VERSIONS.replace("STALE", "int").replace("storage=False", "scope='Cluster'")
+    )
+    sys.modules.pop("shapes", None)
+    assert main(["crd", "shapes.py:*"]) == 2
+    assert "Widget has other scope in v1beta1" in capsys.readouterr().err
 
 
 def test_what_a_server_refuses_is_at_a_line_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
