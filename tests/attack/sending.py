@@ -7,6 +7,8 @@ import socket
 
 from tests.attack.target import Target
 
+BLOCK_BYTES = 1 << 16
+
 
 def request(target: str, *lines: str, method: str = "GET", body: bytes = b"") -> bytes:
     """A request as it is sent."""
@@ -38,19 +40,25 @@ class Sender:
         return 0
 
     def _answer(self, sock: socket.socket) -> int:
-        got, length, head = b"", -1, -1
+        """Reads an answer to its end; what is in it goes."""
+        got = b""
         with contextlib.suppress(OSError):
-            while head < 0 or len(got) < head + 4 + length:
-                block = sock.recv(1 << 16)
+            while b"\r\n\r\n" not in got:
+                block = sock.recv(BLOCK_BYTES)
                 if not block:
                     break
                 got += block
-                if head < 0 and (head := got.find(b"\r\n\r\n")) >= 0:
-                    fields = got[:head].lower()
-                    if b"\r\nconnection: close" not in fields and b"\r\nupgrade:" not in fields:
-                        self._socket = sock
-                    _, found, rest = fields.partition(b"\r\ncontent-length:")
-                    length = int(rest.partition(b"\r\n")[0]) if found else 0
+            head, _, body = got.partition(b"\r\n\r\n")
+            fields = head.lower()
+            if b"\r\nconnection: close" not in fields and b"\r\nupgrade:" not in fields:
+                self._socket = sock
+            if b"\r\ntransfer-encoding: chunked" in fields:
+                _read_chunks(sock, body)
+            else:
+                _, _, rest = fields.partition(b"\r\ncontent-length:")
+                left = int(rest.partition(b"\r\n")[0] or 0) - len(body)
+                while left > 0 and (block := sock.recv(BLOCK_BYTES)):
+                    left -= len(block)
         if self._socket is None:
             sock.close()
         return int(got[9:12]) if got[:5] == b"HTTP/" else 0
@@ -59,3 +67,13 @@ class Sender:
         """Closes what is open."""
         if self._socket is not None:
             self._socket.close()
+
+
+def _read_chunks(sock: socket.socket, tail: bytes) -> None:
+    """Reads until the last chunk; no other ends with its bytes, as they hold JSON or lines of text."""
+    tail = b"\r\n" + tail
+    while not tail.endswith(LAST_CHUNK) and (block := sock.recv(BLOCK_BYTES)):
+        tail = tail[-len(LAST_CHUNK) :] + block
+
+
+LAST_CHUNK = b"\r\n0\r\n\r\n"
