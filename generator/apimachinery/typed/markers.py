@@ -13,7 +13,7 @@ word here goes into ``msgspec.Meta(extra_json_schema={…})``, in those of a Cus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
 
@@ -77,9 +77,11 @@ class FormatName:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Default:
     """What the server fills in, where that is not the default of the field in Python."""
+
+    # Types are hashed with their markers, and a value may be a list: each is equal to itself alone.
 
     value: Any
 
@@ -97,7 +99,7 @@ class EmbeddedResource:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindMarker:
     """What ``@kind`` says of a class. Empty names are made of the kind, as people mostly make them; ``status`` is there
-    if the class has such a field."""
+    if the class has such a field, unless it says otherwise."""
 
     group: str
     version: str
@@ -115,6 +117,11 @@ class KindMarker:
     storage: bool = True
     deprecated: bool = False
     deprecation_warning: str = ""
+    status: bool | None = None
+    labels: Mapping[str, str] | None = None
+    annotations: Mapping[str, str] | None = None
+    conversion: Mapping[str, Any] | None = None
+    extra_json_schema: Mapping[str, Any] | None = None
 
 
 def kind(
@@ -135,8 +142,17 @@ def kind(
     storage: bool = True,
     deprecated: bool = False,
     deprecation_warning: str = "",
+    status: bool | None = None,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    conversion: Mapping[str, Any] | None = None,
+    extra_json_schema: Mapping[str, Any] | None = None,
 ) -> Callable[[C], C]:
-    """Makes a class the type of a kind, called as the class unless ``kind`` says otherwise."""
+    """Makes a class the type of a kind, called as the class unless ``kind`` says otherwise.
+
+    ``labels``, ``annotations`` and ``conversion`` are those of the definition. ``extra_json_schema`` is added to the
+    schema of the whole object, its ``properties`` to those of ``apiVersion``, ``kind`` and ``metadata``.
+    """
 
     def mark(cls: C) -> C:
         said = KindMarker(
@@ -156,6 +172,11 @@ def kind(
             storage=storage,
             deprecated=deprecated,
             deprecation_warning=deprecation_warning,
+            status=status,
+            labels=labels,
+            annotations=annotations,
+            conversion=conversion,
+            extra_json_schema=extra_json_schema,
         )
         setattr(cls, KIND, said)
         return cls

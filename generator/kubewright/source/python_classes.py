@@ -213,7 +213,9 @@ class _Manifest:
         if said.deprecated:
             version |= {"deprecated": True}
             version |= {"deprecationWarning": said.deprecation_warning} if said.deprecation_warning else {}
-        subresources = self._subresources(any(each.wire == "status" for each in members))
+        schema |= self._extra(schema)
+        has_status = any(each.wire == "status" for each in members)
+        subresources = self._subresources(has_status if said.status is None else said.status)
         version |= {"subresources": subresources} if subresources else {}
         if said.columns:
             version["additionalPrinterColumns"] = [_column(each) for each in said.columns]
@@ -223,13 +225,25 @@ class _Manifest:
         names["listKind"] = said.list_kind or f"{kind}List"
         names |= {"shortNames": list(said.short_names)} if said.short_names else {}
         names |= {"categories": list(said.categories)} if said.categories else {}
+        metadata: Json = {"name": f"{plural}.{said.group}"}
+        metadata |= {"labels": dict(said.labels)} if said.labels else {}
+        metadata |= {"annotations": dict(said.annotations)} if said.annotations else {}
+        spec: Json = {"group": said.group, "names": names, "scope": said.scope, "versions": [version]}
+        spec |= {"conversion": dict(said.conversion)} if said.conversion else {}
         value = {
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
-            "metadata": {"name": f"{plural}.{said.group}"},
-            "spec": {"group": said.group, "names": names, "scope": said.scope, "versions": [version]},
+            "metadata": metadata,
+            "spec": spec,
         }
         return ClassDocument(place.file, value, places=self.places)
+
+    def _extra(self, schema: Json) -> Json:
+        """What ``@kind`` says of the whole object besides its fields."""
+        extra = dict(self.kind.extra_json_schema or {})
+        if "properties" in extra:
+            extra["properties"] = {**schema.get("properties", {}), **extra["properties"]}
+        return extra
 
     def _subresources(self, has_status: bool) -> Json:
         found: Json = {"status": {}} if has_status else {}
@@ -314,9 +328,9 @@ def _described(text: str) -> Iterator[tuple[str, str]]:
         match = re.match(r"^ {0,4}(\w+):(?: (.*))?$", line)
         if match:
             if name:
-                yield name, " ".join(words)
+                yield name, " ".join(words).strip()
             name, words = match[1], [match[2] or ""]
         elif name and line.startswith(" "):
             words.append(line.strip())
     if name:
-        yield name, " ".join(words)
+        yield name, " ".join(words).strip()

@@ -65,7 +65,9 @@ def fields_of(cls: type) -> list[ClassField]:
         reader = _of_dataclass
     try:
         return list(reader(cls))
-    except (NameError, AttributeError, SyntaxError, TypeError) as error:
+    except PythonTypeError:
+        raise
+    except Exception as error:  # annotations are code
         raise PythonTypeError(f"the types of {cls.__name__} cannot be found: {error}") from None
 
 

@@ -39,6 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-descriptions", action="store_true", help="leave out descriptions")
     parser.add_argument(
+        "--python",
+        action="store_true",
+        help="write typed classes (classes.py), the source of such definitions",
+    )
+    parser.add_argument(
         "--kubernetes",
         default=NEWEST,
         metavar="RELEASE",

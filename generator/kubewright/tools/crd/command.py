@@ -13,6 +13,8 @@ from collections.abc import Collection
 from kubewright.diagnostics import Diagnostics, printable
 from kubewright.ir.api import File
 from kubewright.source.kubernetes_validate import releases
+from kubewright.tools.crd.classes import classes_of
+from kubewright.tools.crd.inlining import UndefinableError
 from kubewright.tools.crd.manifests import DefinedKinds, define, kinds_of
 from kubewright.tools.inputs.sources import StateError, read_states
 from kubewright.tools.outputs import reporting
@@ -44,15 +46,20 @@ def run(options: argparse.Namespace) -> int:
         )
         return _misused(f"{lacking}; there are: {', '.join(known) or 'no kinds at all'}")
     manifests = define(api, selection, options.kubernetes, diagnostics)
+    files = [File(manifest.file, manifest.text) for manifest in manifests]
+    if options.python:
+        try:
+            files = [File("classes.py", classes_of(manifest.value for manifest in manifests))]
+        except UndefinableError as error:
+            return _misused(f"--python: {error}")
     code = REFUSED if diagnostics.has_errors else OK
     if code == OK and options.output is not None:
-        files = [File(manifest.file, manifest.text) for manifest in manifests]
         code = put(files, options, diagnostics, partial=bool(selection.kinds or selection.groups))
     sys.stderr.write(
         reporting.text([d for d in diagnostics if d.severity.value == "error" or not options.quiet], {})
     )
     if code == OK and options.output is None:
-        sys.stdout.write("---\n".join(manifest.text for manifest in manifests))
+        sys.stdout.write("---\n".join(file.content for file in files))
     return code
 
 

@@ -58,10 +58,11 @@ class DefinedKinds:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A finished manifest: the name of its file, and its text."""
+    """A finished manifest: the name of its file, its text, and what that says."""
 
     file: str
     text: str
+    value: Json
 
 
 def kinds_of(api: Api, selection: DefinedKinds) -> dict[tuple[str, str], list[Resource]]:
@@ -128,7 +129,7 @@ def define(api: Api, selection: DefinedKinds, release: str, diagnostics: Diagnos
             if finding.severity is Severity.ERROR:
                 said = f"{kind}: a server refuses its manifest: {finding.message}"
                 diagnostics.error("K706", said, resources[0].location)
-        written.append(Manifest(f"{group}_{crd['spec']['names']['plural']}.yaml", text))
+        written.append(Manifest(f"{group}_{crd['spec']['names']['plural']}.yaml", text, crd))
     return written
 
 
