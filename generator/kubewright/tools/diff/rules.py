@@ -8,12 +8,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+from kubewright.ir.merge import ListType
 from kubewright.ir.types import Absent, EmbeddedObject, Rule, Struct, Value
 from kubewright.tools.diff.meaning import TRUE, Term, assuming, is_implied, meaning
 
 Change: TypeAlias = tuple[str, str, str]
 """Code, path below the place, message."""
 
+_DISTINCT: Final = (
+    "self.all(x, self.exists_one(y, x == y))",
+    "self.all(x, size(self.filter(y, x == y)) == 1)",
+    "size(self.filter(x, size(self.filter(y, x == y)) > 1)) == 0",
+    "!self.exists(x, size(self.filter(y, x == y)) > 1)",
+)
+"""That no two items of a list are equal, as people write it."""
 _OLD: Final = re.compile(r"oldSelf(\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
 
 
@@ -22,8 +30,11 @@ def rules(old: Value, new: Value, follow: Callable[[Value], Value]) -> Iterator[
     before = {meaning(r.rule): r for r in old.constraints.rules}
     after = {meaning(r.rule): r for r in new.constraints.rules}
     gone = {term: rule for term, rule in before.items() if term not in after}
+    held = _DISTINCT if old.merge.list_type is ListType.SET else ()
     for term, rule in after.items():
-        if term not in before:
+        if term not in before and meaning(rule.rule) in map(meaning, held):
+            yield "D267", "", f"rule added: {rule.rule} (a list of type set refused that too)"
+        elif term not in before:
             yield from _added(rule, term, before, gone, _OldObjects(old, follow))
         elif replace(rule, rule=before[term].rule) != before[term]:
             is_other = rule.optional_old_self != before[term].optional_old_self
