@@ -19,6 +19,7 @@ LEVELS = ("code", "body", "text")
 _GO_FAILURES = re.compile(
     "resourceVersion should not be set on objects|strconv\\.ParseUint: parsing |failed to (?:create|decode|convert) "
     "|conversion webhook for |failed calling webhook |Internal error occurred: |error decoding patch|unable to "
+    "|list element types are not identical|does not contain declared merge key"
 )
 """What kube-apiserver itself answers with a 500."""
 

@@ -11,7 +11,7 @@ import yaml
 
 from apimachinery.merge import strategic
 from apimachinery.merge.compile import MergeTypes
-from apimachinery.merge.errors import MergeError
+from apimachinery.merge.errors import BadPatch, MergeError
 from apimachinery.merge.from_openapi import builtin_table
 from apimachinery.merge.strategic_diff import (
     PatchConflict,
@@ -73,3 +73,10 @@ def test_a_precondition_names_what_the_patch_may_not_touch() -> None:
         create_three_way(
             {}, {"nested": {"name": "b"}}, {"nested": {"name": "a"}}, TYPE, unchanged=(("nested", "name"),)
         )
+
+
+@pytest.mark.parametrize("value", [{}, [], [{}]])
+def test_a_merge_key_that_is_no_scalar_is_a_bad_patch(value: object) -> None:
+    """kube-apiserver crashes on it."""
+    with pytest.raises(BadPatch, match="a merge key must be a scalar"):
+        strategic.identity_by("name")({"name": value})

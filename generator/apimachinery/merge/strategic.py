@@ -243,7 +243,8 @@ def identity_by(merge_key: str) -> Callable[[Any], Any]:
 
 def _hashable(value: Any) -> Any:
     if isinstance(value, dict | list):
-        raise MergeError(f"a merge key must be a scalar, not {go_text(value)}")
+        # kube-apiserver crashes on it and closes the connection.
+        raise BadPatch(f"a merge key must be a scalar, not {go_text(value)}")
     return (value.__class__ is bool, value)
 
 

@@ -141,7 +141,7 @@ STEP = 2_000
 """So many members of an object or array are encoded at once, fewer where they are large..."""
 STEPS_DEPTH = 4
 """...where they lie no deeper than this."""
-_FIRST_STEP = 100
+_FIRST_STEP = 10
 
 
 def encode_in_steps(value: Any, depth: int = STEPS_DEPTH) -> bytes:

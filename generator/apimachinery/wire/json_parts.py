@@ -20,7 +20,7 @@ _decode = msgspec.json.Decoder().decode
 _members_of_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _members_of_array = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
-STEP_BYTES = 128 << 10
+STEP_BYTES = 32 << 10
 """So much is read, searched or encoded at once."""
 _FEW_BYTES = 2 << 10
 """Members that are larger are told apart one by one: there are few."""
