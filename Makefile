@@ -43,7 +43,7 @@ verify: $(SETUP) ## regenerate and compare: fails when generated/ is not what th
 
 test: $(SETUP) ## lint, types, generated files, all tests
 	@$(MAKE) --no-print-directory --jobs=$(JOBS) --output-sync=target lint type verify
-	$(RUN) -m pytest -q -n $(JOBS) --dist loadfile --max-worker-restart 1
+	$(RUN) -m pytest -q -n $(JOBS) --dist loadfile --max-worker-restart 0
 
 test-real: $(SETUP) ## every real input through every check, many more examples of every law; REFERENCE=kubeconfig adds its OpenAPI
 	HYPOTHESIS_PROFILE=thorough $(RUN) -m pytest -q -n $(JOBS) --dist loadfile --timeout 900 -m thorough
