@@ -4,8 +4,8 @@
 repository. ``--only`` limits the projects, ``--steps`` what is measured, ``--tree`` measures another checkout.
 
 Seconds are CPU seconds of the processes that were run. A sample is a manifest of the newer release, anywhere in its
-repository, of a kind that it defines and that its own schema finds nothing wrong with; it is read and written by the
-package that was made, and must come out as it went in (but for nulls, which say nothing).
+repository, of a kind that it defines and that its own schema finds nothing wrong with. It is read and written by the
+package that was made (``project_samples.py``) and must come out as a server stores it.
 Pyright is left out where it is not installed.
 """
 
@@ -21,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from typing import Any
 import yaml
 from tests.bench import project_languages
 from tests.bench.measuring import ROOT
+from tests.bench.project_samples import definitions
 from tests.compiler.real.constructed import CONSTRUCT, exported
 
 from apimachinery.wire.yaml import decode_all
@@ -57,27 +59,6 @@ COLUMNS = {
 _CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
 _TOO_LONG = 1 << 22
 _UNFILLED = re.compile(r"\$\{\w+[^}]*\}|<[A-Za-z][\w -]*>$")
-READ_AND_WRITE = """\
-import importlib, json, sys
-def bare(value):  # null means absent
-    if isinstance(value, dict):
-        return {key: bare(item) for key, item in value.items() if item is not None}
-    return [bare(item) for item in value] if isinstance(value, list) else value
-scheme = importlib.import_module(sys.argv[1] + ".scheme").SCHEME
-alike, faults = 0, []
-for line in sys.stdin:
-    name, value = json.loads(line)
-    try:
-        got = json.loads(scheme.encode(scheme.decode(json.dumps(value))))
-    except Exception as fault:
-        faults.append(f"{name}: {type(fault).__name__}: {fault}")
-        continue
-    if bare(got) == bare(value):
-        alike += 1
-    else:
-        faults.append(f"{name}: not alike")
-json.dump([alike, faults], sys.stdout)
-"""
 
 
 @dataclass(slots=True)
@@ -95,7 +76,7 @@ class Project:
 
     name: str
     clone: Path
-    releases: tuple[str, str]
+    releases: tuple[str, ...]
     definitions: tuple[str, ...]
     excluded: tuple[str, ...]
     tree: Path
@@ -114,14 +95,17 @@ class Project:
         return self.git("ls-tree", "-r", "--name-only", "-z", release).decode().rstrip("\0").split("\0")
 
     def unpack(self) -> None:
-        """The definitions of both releases, in ``old`` and ``new``."""
-        for release, name in zip(self.releases, ("old", "new"), strict=True):
-            target = self.folder / name
-            target.mkdir(parents=True, exist_ok=True)
+        """The files of both releases that have the definitions, in ``old`` and ``new``."""
+        for release, name in zip(self.releases[::-1], ("new", "old"), strict=False):
             for path in self.paths(release):
                 if any(fnmatch.fnmatch(path, pattern) for pattern in self.definitions):
-                    content = self.git("show", f"{release}:{path}")
-                    (target / path.replace("/", "__")).write_bytes(content)
+                    target = self.folder / name / path
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(self.git("show", f"{release}:{path}"))
+
+    def crds(self) -> Iterator[Json]:
+        """The definitions of the newer release."""
+        return definitions(self.folder / "new")
 
     def run(self, *arguments: str, text: str | None = None) -> tuple[subprocess.CompletedProcess[str], float]:
         """A run of Python with the checkout to be measured, and its CPU seconds."""
@@ -167,13 +151,7 @@ def generate(project: Project, line: Measured) -> None:
 
 def construct(project: Project, line: Measured) -> None:
     """Builds the clients, also of the definitions as a cluster shows them."""
-    crds = [
-        crd
-        for path in (project.folder / "new").iterdir()
-        for crd in decode_all(path.read_bytes())
-        if isinstance(crd, dict) and crd.get("kind") == "CustomResourceDefinition"
-    ]
-    shown = {"apiVersion": "v1", "kind": "List", "items": [exported(crd) for crd in crds]}
+    shown = {"apiVersion": "v1", "kind": "List", "items": [exported(crd) for crd in project.crds()]}
     (project.folder / "exported.json").write_text(json.dumps(shown))
     package = f"exported_{project.package}"
     made = ("exported.json", "--package", package, "--output", ".", "-q", "-j1")
@@ -200,8 +178,10 @@ def types(project: Project, line: Measured) -> None:
 
 def samples(project: Project, line: Measured) -> None:
     found, refused = _samples(project)
+    found = [each for each in found if not _is_template(each[1])]
     text = "".join(json.dumps(each) + "\n" for each in found)
-    done, _ = project.run("-c", READ_AND_WRITE, project.package, text=text)
+    script = str(ROOT / "tests/bench/project_samples.py")
+    done, _ = project.run(script, project.package, "new", text=text)
     if done.returncode:
         line.notes.append(f"samples: {done.stderr[-400:]}")
         return
@@ -213,7 +193,7 @@ def samples(project: Project, line: Measured) -> None:
 def _samples(project: Project) -> tuple[list[tuple[str, Json]], int]:
     """Manifests of the project's kinds that its own schemas find nothing wrong with, and how many they refuse."""
     kinds = _kinds(project)
-    release = project.releases[1]
+    release = project.releases[-1]
     listing = project.git("ls-tree", "-r", "-l", "-z", release).decode().rstrip("\0").split("\0")
     groups = tuple({api_version.partition("/")[0].encode() for api_version, _ in kinds})
     folder = project.folder / "samples"
@@ -224,7 +204,7 @@ def _samples(project: Project) -> tuple[list[tuple[str, Json]], int]:
         size = head.split()[3]
         if not path.endswith((".yaml", ".yml")) or not size.isdigit() or int(size) > _TOO_LONG:
             continue
-        if any(fnmatch.fnmatch(path, pattern) for pattern in (*project.definitions, *project.excluded)):
+        if any(fnmatch.fnmatch(path, pattern) for pattern in project.excluded):
             continue
         try:
             content = project.git("cat-file", "blob", head.split()[2])
@@ -242,7 +222,7 @@ def _samples(project: Project) -> tuple[list[tuple[str, Json]], int]:
                 (folder / name).write_text(json.dumps(value))
                 found[name] = (f"{path}#{index}", value)
     done, _ = project.run(
-        "-m", "kubewright", "validate", "--crds", "new", "samples", "--format", "json", "--strict", "-q"
+        "-m", "kubewright", "validate", "--crds", "new", "samples", "--format", "json", "-q"
     )
     if done.returncode not in (0, 1):
         raise RuntimeError(done.stderr[-800:])
@@ -253,13 +233,11 @@ def _samples(project: Project) -> tuple[list[tuple[str, Json]], int]:
 
 
 def _kinds(project: Project) -> set[tuple[str, str]]:
-    found = set()
-    for path in (project.folder / "new").iterdir():
-        for crd in decode_all(path.read_bytes()):
-            if isinstance(crd, dict) and crd.get("kind") == "CustomResourceDefinition":
-                spec = crd["spec"]
-                found |= {(f"{spec['group']}/{v['name']}", spec["names"]["kind"]) for v in spec["versions"]}
-    return found
+    return {
+        (f"{crd['spec']['group']}/{version['name']}", crd["spec"]["names"]["kind"])
+        for crd in project.crds()
+        for version in crd["spec"]["versions"]
+    }
 
 
 def lint(project: Project, line: Measured) -> None:
@@ -334,6 +312,8 @@ def measure(project: Project, steps: list[str]) -> Measured:
     project.unpack()
     line.values["crds"] = len({kind for _, kind in _kinds(project)})
     for step in steps:
+        if step == "diff" and len(project.releases) < 2:
+            continue
         print(f"  {project.name}: {step}", file=sys.stderr, flush=True)
         globals()[step](project, line)
         if step == "generate" and "classes" not in line.values:
@@ -385,14 +365,13 @@ def main(arguments: list[str] | None = None) -> int:
         if clone is None:
             print(f"  {name}: no clone of {said['repository']}", file=sys.stderr)
             continue
-        old, new = map(str, said["releases"])
         folder = work / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         project = Project(
             name,
             clone,
-            (old, new),
+            tuple(map(str, said["releases"])),
             tuple(said["definitions"]),
             tuple(said.get("excluded", ())),
             given.tree.resolve(),

@@ -65,6 +65,8 @@ _GRAMMAR: dict[str, dict[str, str]] = {
     "value": {"*": "value"},
 }
 """What is at a key of what; ``*``: at any other key, or in a list."""
+_NAMING = {mode for mode, members in _GRAMMAR.items() if "*" in members} - {"paths", "responses", "callbacks"}
+"""Where keys are names that authors choose: a property may be called ``links``, a header ``x-limit``."""
 _SECTIONS = {
     "schema": "schemas",
     "response": "responses",
@@ -321,7 +323,7 @@ class _Bundler:
 
 
 def _is_aside(key: str, mode: str) -> bool:
-    return key in ("example", "examples", "links") or (key.startswith("x-") and mode != "value")
+    return mode not in _NAMING and (key in ("example", "examples", "links") or key.startswith("x-"))
 
 
 def _step(value: Json, token: str) -> Json:

@@ -11,6 +11,7 @@ from kubewright.config import Package, PathSource
 from kubewright.diagnostics import Diagnostics
 from kubewright.freshness import fingerprint
 from kubewright.ir.api import Api
+from kubewright.ir.types import Struct
 from kubewright.pipeline import read_api
 
 FILES = {
@@ -94,6 +95,15 @@ def test_what_other_files_hold_is_brought_in(folder: Path) -> None:
     (operation,) = api.interface.operations
     assert [parameter.name for parameter in operation.parameters] == ["limit"]
     assert [answer.status for answer in operation.answers] == ["200", "default"]
+
+
+@pytest.mark.parametrize("name", ["links", "example", "examples", "x-mother"])
+def test_a_property_may_be_called_as_what_is_left_out_elsewhere(name: str, folder: Path) -> None:
+    (folder / "models/pet.yml").write_text(f"type: object\nproperties: {{{name}: {{$ref: owner.yml}}}}\n")
+    api, said = read(folder)
+    (pet,) = (each.value.type for each in api.definitions if each.name == "pet")
+    assert said == [] and isinstance(pet, Struct)
+    assert [field.wire_name for field in pet.fields] == [name]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,123 @@
+"""Whether objects come out of a package as they went in.
+
+    python tests/bench/project_samples.py PACKAGE FOLDER < objects
+
+FOLDER has the definitions, each line of ``objects`` is ``[name, object]``. What a server stores of an object, fields
+that its schema does not know pruned, must come out of the types alone, out of the scheme, and out of the scheme after
+a label was set. Prints ``[how many came out alike, a line for each fault]``. Nulls mean absent, but for nullable
+fields.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from apimachinery.schema.custom import CustomSchema, compile_custom
+from apimachinery.wire.yaml import decode_all
+
+Json = Any
+LABEL = "example.com/seen"
+
+
+def definitions(folder: Path) -> Iterator[Json]:
+    """The definitions in a folder as it is: kustomize patches of some are none, templates are not YAML yet."""
+    for path in sorted(folder.rglob("*")):
+        if path.suffix not in (".yaml", ".yml", ".json"):
+            continue
+        try:
+            documents = list(decode_all(path.read_bytes()))
+        except ValueError:
+            continue
+        for each in documents:
+            if isinstance(each, dict) and each.get("kind") == "CustomResourceDefinition":
+                if "versions" in each.get("spec", ()) and each["spec"].get("group"):
+                    yield each
+
+
+def bare(value: Json) -> Json:
+    """Without nulls."""
+    if isinstance(value, dict):
+        return {key: bare(item) for key, item in value.items() if item is not None}
+    return [bare(item) for item in value] if isinstance(value, list) else value
+
+
+def declared(schema: Json) -> Json:
+    """The schema without fields that it keeps beyond those it declares."""
+    if isinstance(schema, list):
+        return [*map(declared, schema)]
+    if not isinstance(schema, dict):
+        return schema
+    kept = "properties" in schema or schema.get("x-kubernetes-embedded-resource")
+    left = {k: v for k, v in schema.items() if not (kept and k == "x-kubernetes-preserve-unknown-fields")}
+    return {k: declared(v) for k, v in left.items()}
+
+
+def fault(scheme: Any, schema: CustomSchema, types: CustomSchema, value: Json) -> str | None:
+    """How an object comes out otherwise than it went in; None where it does not."""
+    stored, seen = deepcopy(value), deepcopy(value)
+    schema.prune(stored)
+    types.prune(seen)
+    obj = scheme.decode(json.dumps(stored))
+    for name, got, expected in (
+        ("types", json.loads(msgspec.json.encode(obj)), seen),
+        ("scheme", json.loads(scheme.encode(obj)), stored),
+    ):
+        if bare(got) != bare(expected):
+            return f"{name}: {next(differences(bare(expected), bare(got)))}"
+    obj.metadata.labels = {**(obj.metadata.labels or {}), LABEL: "yes"}
+    got = json.loads(scheme.encode(obj))
+    if got["metadata"]["labels"].pop(LABEL, None) != "yes":
+        return "changed: no label"
+    stored["metadata"].setdefault("labels", {})
+    if bare(got) != bare(stored):
+        return f"changed: {next(differences(bare(stored), bare(got)))}"
+    return None
+
+
+def differences(old: Json, new: Json, path: str = "") -> Iterator[str]:
+    """Where two values differ."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted({*old, *new}):
+            inner = f"{path}.{key}"
+            if key not in new or key not in old:
+                yield f"{inner} {'came from nowhere' if key in new else 'is lost'}"
+            else:
+                yield from differences(old[key], new[key], inner)
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, (one, other) in enumerate(zip(old, new, strict=True)):
+            yield from differences(one, other, f"{path}[{index}]")
+    elif old != new or type(old) is not type(new):
+        yield f"{path}: {old!r} became {new!r}"[:300]
+
+
+def main(package: str, folder: str) -> None:
+    scheme = importlib.import_module(f"{package}.scheme").SCHEME
+    schemas: dict[tuple[str, str], tuple[CustomSchema, CustomSchema]] = {}
+    for crd in definitions(Path(folder)):
+        for version in crd["spec"]["versions"]:
+            kind = (f"{crd['spec']['group']}/{version['name']}", crd["spec"]["names"]["kind"])
+            said = version.get("schema", {}).get("openAPIV3Schema", {})
+            schemas.setdefault(kind, (compile_custom(said), compile_custom(declared(said))))
+    alike, faults = 0, []
+    for line in sys.stdin:
+        name, value = json.loads(line)
+        try:
+            found = fault(scheme, *schemas[value["apiVersion"], value["kind"]], value)
+        except Exception as exception:
+            found = f"{type(exception).__name__}: {exception}"
+        alike += found is None
+        if found:
+            faults.append(f"{name}: {found}")
+    json.dump([alike, faults], sys.stdout)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
