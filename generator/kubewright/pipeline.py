@@ -22,6 +22,7 @@ from kubewright.ir.known_types import KnownTypes
 from kubewright.ir.shape_names import NamesError
 from kubewright.ir.shapes import fold
 from kubewright.location import Location
+from kubewright.processes import usable_processes
 from kubewright.upstream import fix, judge
 
 if TYPE_CHECKING:
@@ -297,7 +298,7 @@ def origins(package: Package) -> tuple[str, ...]:
 
 
 def _build_all(config: Config, packages: list[Package], jobs: int, progress: Progress) -> Iterator[Built]:
-    if jobs <= 1 or len(packages) <= 1:
+    if len(packages) <= 1 or usable_processes(jobs) <= 1:
         for package in packages:
             yield build(package, _folder(config, package), progress, jobs)
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kubewright.diagnostics import Diagnostics, Severity
 from kubewright.ir.types import Json
 from kubewright.location import Document
+from kubewright.processes import usable_processes
 
 
 def fix(document: Document, definitions: Json, release: str, diagnostics: Diagnostics) -> None:
@@ -31,7 +32,7 @@ def judge(documents: list[Document], diagnostics: Diagnostics, jobs: int) -> Non
     from kubewright.source.gate import find_faults
 
     values = [document.value for document in documents]
-    if jobs > 1 and len(values) > 2:
+    if len(values) > 2 and usable_processes(jobs) > 1:
         from concurrent.futures import ProcessPoolExecutor  # most runs judge no document
 
         with ProcessPoolExecutor(max_workers=jobs) as pool:

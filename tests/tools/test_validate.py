@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import signal
+import subprocess
+import sys
 from collections import Counter
 from copy import deepcopy
 from pathlib import Path
@@ -238,14 +239,29 @@ def test_verdicts_on_real_and_mutated_crds_in_one_run(tmp_path: Path, step: int)
     assert len(counts) <= 1  # rules below a node with both properties and additionalProperties
 
 
-def test_a_process_that_has_a_handler_for_its_end_still_gets_its_verdicts(tmp_path: Path) -> None:
+IN_A_PROGRAM = """
+import multiprocessing, signal, sys, threading
+from kubewright import cli
+signal.signal(signal.SIGTERM, lambda *_: None)
+end = threading.Event()
+other = threading.Thread(target=end.wait)
+if sys.argv[1] == "threads":
+    other.start()
+    multiprocessing.get_context = None
+code = cli.main(["validate", "--jobs", "2", sys.argv[2]])
+end.set()
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize("threads", ["alone", "threads"])
+def test_a_program_with_a_handler_or_threads_gets_its_verdicts(threads: str, tmp_path: Path) -> None:
+    """A handler would keep workers alive, and a program with threads cannot be forked: it judges by itself."""
     text = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\ndata: {{a: {'x' * 300_000}}}\n"
     (tmp_path / "maps.yaml").write_text("---\n".join([text] * 3))
-    before = signal.signal(signal.SIGTERM, lambda *_: None)
-    try:
-        assert kubewright(tmp_path, "--jobs", "2")[0] == 0
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    command = [sys.executable, "-c", IN_A_PROGRAM, threads, tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=250)
+    assert (done.returncode, done.stderr.count("Traceback")) == (0, 0), done.stderr
 
 
 GEARS = """\

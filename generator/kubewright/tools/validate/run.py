@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+from kubewright.processes import usable_processes
 from kubewright.tools.validate.check import CheckOptions, Judgement, is_clean, judge
 from kubewright.tools.validate.inputs import Chunk
 from kubewright.tools.validate.kinds import Kinds
@@ -74,7 +75,7 @@ def _judge(
     workers = min(
         jobs or os.cpu_count() or 1, max(1, size // WORTH_A_PROCESS) if jobs == 0 else jobs, len(chunks)
     )
-    if workers < 2 or "fork" not in multiprocessing.get_all_start_methods():
+    if usable_processes(workers) < 2:
         found: list[Judgement] = []
         for chunk in chunks:
             found.append(judge(chunk, kinds, options))
