@@ -52,8 +52,10 @@ def read_rule(text: str) -> Json:
     return rule
 
 
-def wanted_objects() -> Iterator[Wanted]:
-    """All roles and bindings that a cluster starts with."""
+def wanted_objects(*, metrics: bool = False) -> Iterator[Wanted]:
+    """All roles and bindings that a cluster starts with; with ``metrics`` those of metrics-server for its readers."""
+    if metrics:
+        yield _metrics_reader()
     for name, rules in CLUSTER_ROLES.items():
         obj = _object("ClusterRole", "", name)
         obj["rules"] = [read_rule(rule) for rule in rules] or None
@@ -76,6 +78,14 @@ def wanted_objects() -> Iterator[Wanted]:
     for namespace, bindings in BINDINGS.items():
         for name, (role, subjects) in bindings.items():
             yield _binding("RoleBinding", namespace, name, role, subjects)
+
+
+def _metrics_reader() -> Wanted:
+    name = "system:aggregated-metrics-reader"
+    labels = {f"{AGGREGATE_TO}{role}": "true" for role in ("view", "edit", "admin")}
+    rules = [read_rule("get,list,watch metrics.k8s.io pods,nodes")]
+    role: Json = {"kind": "ClusterRole", "apiVersion": f"{GROUP}/v1", "rules": rules}
+    return Wanted("ClusterRole", "", name, {**role, "metadata": {"name": name, "labels": labels}})
 
 
 def _object(kind: str, namespace: str, name: str) -> Json:

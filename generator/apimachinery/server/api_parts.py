@@ -47,6 +47,8 @@ from apimachinery.server.network.networks import AllowedNetworks, parse_network
 from apimachinery.server.network.webhook_calls import WebhookCalls, WebhookFailed
 from apimachinery.server.operate.api_metrics import ApiMetrics
 from apimachinery.server.operate.process_metrics import add_build_info
+from apimachinery.server.read.components import COMPONENTS, Components
+from apimachinery.server.read.computed import Computed
 from apimachinery.server.request.codecs import Codecs
 from apimachinery.server.subresources.calls import NodeAnswers, VirtualResources
 from apimachinery.server.subresources.pods import PodCalls
@@ -62,6 +64,7 @@ from apimachinery.storage.moving import bring_home
 if TYPE_CHECKING:
     from apimachinery.server.controllers.workloads import ServedCluster
     from apimachinery.server.node.behaviour import NodeBehaviour
+    from apimachinery.server.node.usage import NodeUsage
     from apimachinery.server.subresources.tokens import TokenRequests
 
 CONVERSION_SECONDS = 30.0
@@ -78,6 +81,7 @@ class ApiParts:
         self.catalog = Catalog(options.emulated_version)
         for package in self.packages:
             add_package(self.catalog, package, options)
+        self._add_metrics()
         if self.cache.shared:
             # etcd ends events, whichever servers run then.
             self.catalog.expire(EVENTS, math.ceil(options.event_seconds))
@@ -102,6 +106,7 @@ class ApiParts:
         first, port = first_of(self._networks[0]), self.options.port
         repair = self.allocator.repair if self.allocator is not None else None
         flow_control = self.backend.fairness is not None
+        roles = partial(make_roles, catalog, writer, deleter, metrics=self.node is not None)
         return [
             partial(_bootstrap, partial(_bring_home, self)),
             partial(_bootstrap, partial(make_first_objects, catalog, writer)),
@@ -110,7 +115,7 @@ class ApiParts:
             partial(_bootstrap, partial(make_own_service, catalog, writer, first, port)),
             self._publish,
             partial(_bootstrap, partial(make_flow_control, catalog, writer) if flow_control else None),
-            partial(_bootstrap, partial(make_roles, catalog, writer, deleter) if self.access.rbac else None),
+            partial(_bootstrap, roles if self.access.rbac else None),
             self._serve_definitions,
             self._aggregate,
             self._expire_events,
@@ -160,7 +165,7 @@ class ApiParts:
         definitions, backend = self.definitions, self.backend
         return Handlers(
             self.catalog,
-            Reads(self.cache, backend.watches, backend.bodies),
+            Reads(self.cache, backend.watches, backend.bodies, self._computed),
             WriteParts(self.writer, self.deleter),
             Descriptions(Discovery(self.catalog, "127.0.0.1", self._others), self._openapi),
             self.codecs,
@@ -243,8 +248,41 @@ class ApiParts:
         from apimachinery.server.controllers.decoded import DecodedObjects
         from apimachinery.server.controllers.workloads import ServedCluster
 
-        usage = (lambda pod, metric: None) if self.node is None else self.node.usage
+        usage = (lambda pod, metric: {}) if self._usage is None else self._usage.of_pod
         return ServedCluster(DecodedObjects(self.catalog, self.cache), self.writer, self.deleter, usage)
+
+    @cached_property
+    def _usage(self) -> NodeUsage | None:
+        """What is measured on simulated nodes."""
+        if self.node is None:
+            return None
+        from apimachinery.server.node.usage import NodeUsage
+
+        return NodeUsage(self.node)
+
+    @cached_property
+    def _computed(self) -> dict[tuple[str, str, str], Computed]:
+        """The resources of which nothing is stored."""
+        found: dict[tuple[str, str, str], Computed] = {
+            COMPONENTS: Components(lambda: self.cache.storage.trouble)
+        }
+        if self._usage is not None:
+            from apimachinery.server.node.metrics import NodeMetrics, PodMetrics
+            from apimachinery.server.node.metrics_package import NODES, PODS
+
+            found[NODES] = NodeMetrics(self.cluster.decoded, self._usage)
+            found[PODS] = PodMetrics(self.cluster.decoded, self._usage)
+        return found
+
+    def _add_metrics(self) -> None:
+        """Serves metrics.k8s.io where nodes are simulated."""
+        if self.node is None:
+            return
+        from apimachinery.server.node.metrics_package import MetricsPackage
+
+        core = next(package for package in self.packages if any(not group.name for group in package.groups))
+        self.packages.append(MetricsPackage(core))
+        add_package(self.catalog, self.packages[-1], self.options)
 
     @cached_property
     def definitions(self) -> DefinitionsController | None:

@@ -4,7 +4,7 @@ what came of it is put into the form that was asked for.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -26,7 +26,7 @@ from apimachinery.server.answer.views import asked_view, view_of
 from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.operate.api_metrics import ApiMetrics
-from apimachinery.server.read.components import COMPONENTS, component_records
+from apimachinery.server.read.computed import Computed
 from apimachinery.server.read.listing import (
     JoinedBodies,
     ListedPage,
@@ -76,11 +76,12 @@ Answer = Response | StreamResponse | UpgradeResponse
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What gets, lists and watches are made of."""
+    """What gets, lists and watches are made of. ``computed`` are the resources of which nothing is stored."""
 
     cache: WatchCache
     watches: Watches
     bodies: JoinedBodies
+    computed: Mapping[tuple[str, str, str], Computed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,7 @@ class Verbs:
     ) -> None:
         self._unreadable = UnreadableDeletion(reads.cache, authorize)
         self._cache, self._watches, self._bodies = reads.cache, reads.watches, reads.bodies
+        self._computed = reads.computed
         # Of the drivers one keeps versions, and only if told to.
         self._past: KeepsVersions | None = getattr(reads.cache.storage, "past", None)
         self._writer, self._deleter = writes.writer, writes.deleter
@@ -148,10 +150,10 @@ class Verbs:
     async def _get(self, request: Request, route: Route, served: Served) -> Answer:
         view = asked_view(request, served, self._codecs, of_list=False)
         key = served.key(route.namespace, route.name)
-        if served.named == COMPONENTS:
-            made = [each for each in await self._components(served) if each.key == key]
+        if (computed := self._computed.get(served.named)) is not None:
+            made = [each for each in await computed.records(served, key) if each.key == key]
             if not made:
-                raise not_found(served.hooks.called, served.group, route.name)
+                raise computed.missing(served, route.namespace, route.name)
             return Response(200, view.object(made[0]), view.content_type)
         self._cache.check_readable(key)
         resource_version = request.first("resourceVersion") if request.query_string else ""
@@ -172,16 +174,12 @@ class Verbs:
         form, options, selection, scope = yield from work(
             weight, self._read_list, request, route, served, watch
         )
-        if served.named == COMPONENTS:
+        if (computed := self._computed.get(served.named)) is not None:
             if options.watch:
                 raise verb_not_supported("watch", served.plural, served.group)
             view = asked_view(request, served, self._codecs, of_list=True)
-            records: list[Record] = yield Wait(partial(self._components, served))
-            chosen = [
-                each
-                for each in records
-                if each.key.startswith(scope) and (selection is None or selection.matches(each))
-            ]
+            records: list[Record] = yield Wait(partial(computed.records, served, scope))
+            chosen = [each for each in records if selection is None or selection.matches(each)]
             # A limit has no meaning: there is nothing to go on from.
             return show_page(ListedPage(chosen, ListMeta(0), 0, None), view)
         cache = self._cache.resource(served.prefix)
@@ -218,9 +216,6 @@ class Verbs:
         selectors = read_selectors(request)
         check_list_options(options)
         return form, options, *selection_of(selectors, route, served)
-
-    def _components(self, served: Served) -> Coroutine[Any, Any, list[Record]]:
-        return component_records(served.prefix, lambda: self._cache.storage.trouble)
 
     def _create(self, request: Request, route: Route, served: Served) -> Steps[Answer]:
         if route.subresource or not served.prefix:

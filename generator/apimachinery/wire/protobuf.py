@@ -31,6 +31,7 @@ from google.protobuf.message import DecodeError, Message
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.meta.times import instant, utc_text
 from apimachinery.wire.blocks import in_blocks
+from apimachinery.wire.durations import duration_text, nanoseconds
 from apimachinery.wire.json import DecodeFault, InnerFault
 from apimachinery.wire.protobuf_faults import EOF, FIXED64, LENGTH, VARINT, Expected, message_fault
 
@@ -51,6 +52,7 @@ _RAW: Final = frozenset(
     }
 )
 _TIMES: Final = {f"{_META}Time": 0, f"{_META}MicroTime": 6}
+_DURATION: Final = f"{_META}Duration"
 _SCHEMA_OR: Final = {
     "JSONSchemaPropsOrArray": "jSONSchemas",
     "JSONSchemaPropsOrBool": "allows",
@@ -335,6 +337,7 @@ class Messages:
         _add(file, "Raw", {"raw": (1, "bytes")})
         _add(file, "Instant", {"seconds": (1, "int64"), "nanos": (2, "int32")})
         _add(file, "Text", {"string": (1, "string")})
+        _add(file, "Duration", {"duration": (1, "int64")})
         _add(file, "IntOrString", {"type": (1, "int64"), "intVal": (2, "int32"), "strVal": (3, "string")})
         _add(file, "Strings", {"items": (1, "*string")})
         _add(file, "WatchEvent", {"type": (1, "string"), "object": (2, ".k.Raw")})
@@ -403,6 +406,8 @@ class Messages:
             return ".k.Instant"
         if name == _QUANTITY:
             return ".k.Text"
+        if name == _DURATION:
+            return ".k.Duration"
         if name == _INT_OR_STRING:
             return ".k.IntOrString"
         if name == _VERBS:
@@ -574,6 +579,8 @@ class Messages:
             return lambda found: _read_instant(found, digits), _fill_instant
         if kind == ".k.Text":
             return lambda found: _text(found.string), _fill_text
+        if kind == ".k.Duration":
+            return lambda found: duration_text(found.duration), _fill_duration
         if kind == ".k.Strings":
             return lambda found: [*map(_text, found.items)], lambda target, value: target.items.extend(value)
         if kind == ".k.IntOrString":
@@ -743,6 +750,10 @@ def _read_raw(found: Any) -> Any:
 
 def _fill_raw(target: Any, value: Any) -> None:
     target.raw = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _fill_duration(target: Any, value: Any) -> None:
+    target.duration = nanoseconds(value)
 
 
 def _fill_text(target: Any, value: Any) -> None:

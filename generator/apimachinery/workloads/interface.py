@@ -5,7 +5,7 @@ What ``get`` and ``objects`` give is shared and must not be changed. Writes answ
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
@@ -32,8 +32,8 @@ class ClusterView(Protocol):
     def objects(self, resource: str, namespace: str = "") -> list[Json]:
         """The objects of a namespace, or all, by name."""
 
-    def usage(self, pod: Json, metric: str) -> Fraction | None:
-        """What the containers of a pod use of ``cpu`` (cores) or ``memory`` (bytes); None where nobody measures."""
+    def usage(self, pod: Json, metric: str) -> Mapping[str, Fraction]:
+        """What each container of a pod uses of ``cpu`` (cores) or ``memory`` (bytes); empty where nobody measures."""
 
     async def create(self, resource: str, obj: Json) -> Json:
         """Creates an object; as it is stored."""

@@ -193,7 +193,7 @@ class _Look:
         key = "resource" if kind == "Resource" else "containerResource"
         source = metric[key]
         name, target = source["name"], source["target"]
-        figures = _figures(self.cluster, pods, name)
+        figures = _figures(self.cluster, pods, name, source.get("container", ""))
         if not figures.used:
             text = (
                 f"{_NO_COUNT}: failed to get {name} utilization: unable to get metrics for resource {name}: "
@@ -278,27 +278,29 @@ def _by_value(goal: Fraction) -> Ratio:
     return Ratio(goal, None)
 
 
-def _figures(cluster: ClusterView, pods: Sequence[Json], name: str) -> _Figures:
+def _figures(cluster: ClusterView, pods: Sequence[Json], name: str, container: str) -> _Figures:
+    """What pods use and request of a resource: a ``container`` of theirs, or all where none is named."""
     made = _Figures()
     for pod in pods:
         uid = pod["metadata"]["uid"]
         if is_going(pod) or phase(pod) == "Failed":
             continue
-        made.requests[uid] = _requested(pod, name)
-        used = cluster.usage(pod, name)
+        made.requests[uid] = _requested(pod, name, container)
+        used = {of: amount for of, amount in cluster.usage(pod, name).items() if container in ("", of)}
         if phase(pod) == "Pending" or (name == "cpu" and not is_ready(pod)):
             made.unready.add(uid)
-        elif used is None:
+        elif not used:
             made.missing.add(uid)
         else:
-            made.used[uid] = used
+            made.used[uid] = sum(used.values(), Fraction(0))
     return made
 
 
-def _requested(pod: Json, name: str) -> Fraction:
+def _requested(pod: Json, name: str, container: str) -> Fraction:
     amounts = [
-        parsed((container.get("resources") or {}).get("requests", {}).get(name, 0))
-        for container in pod["spec"]["containers"]
+        parsed((each.get("resources") or {}).get("requests", {}).get(name, 0))
+        for each in pod["spec"]["containers"]
+        if container in ("", each["name"])
     ]
     return sum((amount.value for amount in amounts if amount is not None), Fraction(0))
 

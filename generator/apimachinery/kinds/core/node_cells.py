@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
+from apimachinery.kinds.amounts import parsed
 from apimachinery.kinds.cell import (
     NONE,
     UNKNOWN,
@@ -12,6 +15,7 @@ from apimachinery.kinds.cell import (
 )
 from apimachinery.kinds.durations import since
 from apimachinery.meta.json import Json
+from apimachinery.meta.quantity import Quantity
 
 
 def _last_seen(event: Json) -> str:
@@ -91,6 +95,21 @@ def _health(key: str, nothing: str) -> Cell:
     return cell
 
 
+def _used(metric: str) -> Cell:
+    """What a node uses, or all containers of a pod."""
+
+    def cell(measured: Json) -> str:
+        parts = measured.get("containers") or [measured]
+        amounts = [parsed((part.get("usage") or {}).get(metric, "0")) for part in parts]
+        known = [amount for amount in amounts if amount is not None]
+        return (
+            str(Quantity(sum((each.value for each in known), Fraction(0)), known[0].form)) if known else "0"
+        )
+
+    return cell
+
+
+_MEASURED = {"cpu": _used("cpu"), "memory": _used("memory"), "Window": at("window")}
 NODES: dict[str, dict[str, Cell]] = {
     "ComponentStatus": {
         "Status": _health("status", "Unknown"),
@@ -119,6 +138,8 @@ NODES: dict[str, dict[str, Cell]] = {
         "Kernel-Version": _kernel,
         "Container-Runtime": at("status.nodeInfo.containerRuntimeVersion", UNKNOWN),
     },
+    "NodeMetrics": _MEASURED,
+    "PodMetrics": _MEASURED,
     "PriorityClass": {
         "Value": at("value", 0),
         "Global-Default": flag_at("globalDefault"),

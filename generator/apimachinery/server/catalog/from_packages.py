@@ -81,7 +81,7 @@ class ServedPackage:
     @cached_property
     def _later(self) -> Mapping[str, frozenset[str]]:
         """The fields that releases after the one asked for added, by definition."""
-        module = self._module("since") if self._release else None
+        module = self.module("since") if self._release else None
         if module is None:
             return {}
         now = _release(self._release)
@@ -114,13 +114,13 @@ class ServedPackage:
     @cached_property
     def zero_values(self) -> Any:
         """The zero-value table of typed kinds; None where the package has none."""
-        module = self._module("zero_values")
+        module = self.module("zero_values")
         return None if module is None else module.ZERO_VALUES
 
     @cached_property
     def described(self) -> Mapping[str, Any]:
         """The definitions as documents show them: string fields with the words they take."""
-        module = self._module("enums")
+        module = self.module("enums")
         if module is None:
             return self.definitions
         found = dict(self.definitions)
@@ -135,26 +135,26 @@ class ServedPackage:
     @cached_property
     def go_forms(self) -> GoForms | None:
         """How Go prints the package's kinds; None where nobody knows."""
-        module = self._module("go_types")
+        module = self.module("go_types")
         return None if module is None else GoForms(module.STRUCTS)
 
     def go_names(self) -> Mapping[str, Mapping[str, str]]:
         """The names of fields' Go types, by definition and field."""
-        module = self._module("go_types")
+        module = self.module("go_types")
         found: Mapping[str, Mapping[str, str]] = {} if module is None else module.NAMES
         return found
 
     @cached_property
     def defaults(self) -> Mapping[str, Mapping[str, Any]]:
         """The values that documents state for fields that are left out, by definition and field."""
-        module = self._module("enums")
+        module = self.module("enums")
         return (
             {} if module is None else cast(Mapping[str, Mapping[str, Any]], getattr(module, "DEFAULTS", {}))
         )
 
     def messages(self) -> Messages | None:
         """The protobuf form of the package's kinds; None where it knows no field numbers."""
-        module = self._module("protobuf")
+        module = self.module("protobuf")
         if module is None:
             return None
         from apimachinery.wire.protobuf import Messages
@@ -164,10 +164,10 @@ class ServedPackage:
     @cached_property
     def struct_order(self) -> StructOrder | None:
         """The order of the fields of its kinds; None where it knows no field numbers."""
-        module = self._module("protobuf")
+        module = self.module("protobuf")
         if module is None:
             return None
-        go_types = self._module("go_types")
+        go_types = self.module("go_types")
         return StructOrder(self.definitions, module.FIELD_NUMBERS, {} if go_types is None else go_types.MOVED)
 
     def conversion(self, kind: str, source: str, target: str) -> Callable[[Json], Json] | None:
@@ -215,9 +215,10 @@ class ServedPackage:
     def module_of(self, api_version: str, stem: str) -> Any:
         """A module of a group-version; None where it was not generated."""
         folder = self._modules.get(api_version)
-        return None if folder is None else self._module(f"{folder}.{stem}")
+        return None if folder is None else self.module(f"{folder}.{stem}")
 
-    def _module(self, path: str) -> Any:
+    def module(self, path: str) -> Any:
+        """A module of the package; None where it was not generated."""
         name = f"{self.name}.{path}"
         if importlib.util.find_spec(name) is None:
             return None

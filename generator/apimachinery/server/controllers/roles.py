@@ -40,9 +40,10 @@ ROLES = f"/{GROUP}/clusterroles/"
 log = logging.getLogger("kubewright.server.roles")
 
 
-async def make_roles(catalog: Catalog, writer: Writer, deleter: Deleter) -> None:
-    """Writes what is missing of the roles and bindings that a cluster starts with. Raises StorageError."""
-    for wanted in wanted_objects():
+async def make_roles(catalog: Catalog, writer: Writer, deleter: Deleter, *, metrics: bool = False) -> None:
+    """Writes what is missing of the roles and bindings that a cluster starts with, or one with ``metrics``. Raises
+    StorageError."""
+    for wanted in wanted_objects(metrics=metrics):
         served = catalog.find(GROUP, "v1", _PLURALS[wanted.kind])
         if served is None:
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from fractions import Fraction
 from functools import partial
@@ -26,7 +26,7 @@ from apimachinery.workloads.interface import Change, Follows, Workload
 MANAGER = "kube-controller-manager"
 TERMINATING = "NamespaceTerminating"
 WORKERS = 5
-Usage = Callable[[Json, str], Fraction | None]
+Usage = Callable[[Json, str], Mapping[str, Fraction]]
 
 
 class _Unchanged(Exception):

@@ -12,7 +12,7 @@ Annotations of a pod win over rules, of which the first that picks it counts. Du
     node.kubewright.dev/ready            "false": its readiness probe fails, from now on
     node.kubewright.dev/live             "false": its liveness probes fail, and its containers begin again
     node.kubewright.dev/logs             what its containers said (else what their commands did)
-    node.kubewright.dev/cpu, .../memory  what it uses, as quantities (else a tenth of what it requests)
+    node.kubewright.dev/cpu, .../memory  what it uses, as quantities (else a tenth of what it requests); of a Node too
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ import fnmatch
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from fractions import Fraction
 from typing import Any, Final
 
-from apimachinery.kinds.amounts import aggregate, parsed
 from apimachinery.meta.json import Json
 from apimachinery.meta.selectors import parse_label_selector
 from apimachinery.server.node.commands import Command as Command
@@ -84,6 +82,7 @@ Logs = Callable[[Pod, str], str]
 FindVariables = Callable[[Json], Mapping[str, str]]
 Forward = Callable[[Pod, int, bytes], bytes]
 Listens = Callable[[Pod, int], bool]
+UsageOf = Callable[[Pod, str], str]
 
 
 def all_containers(pod: Pod) -> list[Json]:
@@ -121,6 +120,8 @@ class NodeBehaviour:
     logs: Logs | None = None
     forward: Forward = _echo
     listens: Listens = _at_every_port
+    usage: UsageOf | None = None
+    """What a pod uses of ``cpu`` or ``memory``, as a quantity; empty for what its plan says. Must not wait."""
 
     images: list[str] = field(default_factory=list)
     """Those that were pulled, as the nodes show them."""
@@ -199,10 +200,6 @@ class NodeBehaviour:
         self.faults.changed()
         return ran
 
-    def usage(self, pod: Pod, metric: str) -> Fraction | None:
-        """What a pod uses; see ``used_by``."""
-        return used_by(pod, self.plan_of(pod), metric)
-
     def plan_of(self, pod: Pod) -> Plan:
         """What is to become of a pod. Annotations that cannot be read are passed over."""
         plan = next((rule.plan for rule in self.rules if rule.picks(pod)), None)
@@ -229,21 +226,6 @@ def _status_of(pod: Pod, container: str) -> Json:
     keys = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
     every = [each for key in keys for each in status.get(key) or ()]
     return next((each for each in every if each["name"] == container), {})
-
-
-_LEAST_USED: Final = {"cpu": Fraction(1, 1000), "memory": Fraction(8 << 20)}
-
-
-def used_by(pod: Pod, plan: Plan, metric: str) -> Fraction | None:
-    """What a pod uses of ``cpu`` (cores) or ``memory`` (bytes), as its plan says or plausibly; None where it does not
-    run."""
-    if metric not in _LEAST_USED or (pod.get("status") or {}).get("phase") != "Running":
-        return None
-    given = parsed(plan.cpu if metric == "cpu" else plan.memory)
-    if given is not None:
-        return given.value
-    requests = aggregate(pod["spec"], "requests").get(metric)
-    return max(requests.value / 10 if requests is not None else Fraction(0), _LEAST_USED[metric])
 
 
 def _read(name: str, text: str) -> float | int | bool | str | None:

@@ -10,6 +10,8 @@ import asyncio
 import ssl
 from collections.abc import Callable
 
+from apimachinery.meta.errors import ApiError, not_found
+from apimachinery.server.catalog.served import Served
 from apimachinery.storage.interface import Record
 from apimachinery.wire.json import encode
 
@@ -20,15 +22,25 @@ PORTS = {"scheduler": 10259, "controller-manager": 10257}
 """Where kube-scheduler and kube-controller-manager serve."""
 
 
-async def component_records(prefix: str, fault: Callable[[], str]) -> list[Record]:
-    """The components as records below ``prefix``, in kube-apiserver's order. ``fault`` says what is wrong with the
-    storage, empty where nothing is."""
-    said = await asyncio.gather(*(_asked(port) for port in PORTS.values()))
-    of_storage = (not fault(), fault() or "ok")
-    return [
-        _record(prefix, name, healthy, message)
-        for name, (healthy, message) in zip((*PORTS, "etcd-0"), (*said, of_storage), strict=True)
-    ]
+class Components:
+    """The resource componentstatuses. ``fault`` says what is wrong with the storage, empty where nothing is."""
+
+    def __init__(self, fault: Callable[[], str]) -> None:
+        self._fault = fault
+
+    async def records(self, served: Served, scope: str) -> list[Record]:
+        """The components, in kube-apiserver's order."""
+        said = await asyncio.gather(*(_asked(port) for port in PORTS.values()))
+        of_storage = (not self._fault(), self._fault() or "ok")
+        made = [
+            _record(served.prefix, name, healthy, message)
+            for name, (healthy, message) in zip((*PORTS, "etcd-0"), (*said, of_storage), strict=True)
+        ]
+        return [each for each in made if each.key.startswith(scope)]
+
+    def missing(self, served: Served, namespace: str, name: str) -> ApiError:
+        """See Computed."""
+        return not_found(served.hooks.called, served.group, name)
 
 
 def _record(prefix: str, name: str, healthy: bool, message: str) -> Record:
