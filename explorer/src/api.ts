@@ -147,8 +147,11 @@ function warningsOf(header: string | null): string[] {
   return [...(header ?? "").matchAll(/\d{3} [^ ]+ "((?:[^"\\]|\\.)*)"/g)].map((match) => match[1]!.replace(/\\(.)/g, "$1"));
 }
 
-/** The lines of a watch, each an event. Throws a Refusal, or what fetch throws where the connection ends early. */
-export async function* stream(path: string, accept: string, signal: AbortSignal): AsyncGenerator<Json> {
+/**
+ * The lines of a watch, each an event; `onOpen` is called once the server has accepted it. Throws a Refusal, or what fetch
+ * throws where the connection ends early.
+ */
+export async function* stream(path: string, accept: string, signal: AbortSignal, onOpen = () => {}): AsyncGenerator<Json> {
   const { response, request } = await send(path, { accept, signal });
   if (!response.ok || !response.body) {
     const text = await response.text();
@@ -160,6 +163,7 @@ export async function* stream(path: string, accept: string, signal: AbortSignal)
     }
     throw new Refusal(response.status, status, request);
   }
+  onOpen();
   yield* jsonLines(response.body);
 }
 

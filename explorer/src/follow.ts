@@ -73,7 +73,6 @@ export class Follower {
       const watching = whileSeen(this.stopping.signal);
       try {
         if (!this.version) await this.list();
-        this.say("live");
         for await (const event of this.watch(watching.signal)) {
           pause = FIRST_PAUSE;
           if (!this.take(event)) break;
@@ -131,7 +130,7 @@ export class Follower {
       allowWatchBookmarks: "true",
       resourceVersion: this.version,
     });
-    return stream(path, TABLE, signal);
+    return stream(path, TABLE, signal, () => this.say("live"));
   }
 
   /** Takes an event; false where the list has to be read again. */

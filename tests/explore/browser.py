@@ -19,7 +19,7 @@ from kubewright.tools.explore.upstream import Upstream
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-MILLISECONDS = 20_000
+MILLISECONDS = 90_000
 """How long any one step may take; none waits for a time to pass."""
 AXE = Path(__file__).parents[2] / "explorer/node_modules/axe-core/axe.min.js"
 

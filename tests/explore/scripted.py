@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -26,6 +27,8 @@ class ScriptedCluster:
         self.lists = 0
         self.watched_from: list[str] = []
         self.broken = False
+        self.refusals = threading.Semaphore(0)
+        """Released once for each request that is refused while the cluster is broken."""
         self.version = 1
         self._watches: list[asyncio.Queue[Any]] = []
         self._untold: list[Any] = []
@@ -68,6 +71,7 @@ class ScriptedCluster:
 
     async def answer(self, request: Request, oversized: bool) -> Response | StreamResponse:
         if self.broken:
+            self.refusals.release()
             return Response(503, b'{"kind":"Status","message":"gone for a moment","code":503}')
         if request.path in ("/api", "/apis"):
             return _json(_discovery(request.path))

@@ -385,7 +385,18 @@ def test_lost_connections_and_410_heal(scripted: tuple[ScriptedCluster, Explorer
     # A watch that ends goes on from the last version; a server that is gone for a moment is asked again.
     cluster.broken = True
     cluster.say(END)
-    page.get_by_test_id("health").get_by_text("connection lost").wait_for()
+    health = page.get_by_test_id("health")
+    health.get_by_text("connection lost").wait_for()
+    health.evaluate(
+        """element => {
+            const said = window.healthSaid = [];
+            const options = {characterData: true, childList: true, subtree: true};
+            new MutationObserver(() => said.push(element.innerText)).observe(element, options);
+        }"""
+    )
+    for _ in range(2):
+        assert cluster.refusals.acquire(timeout=60), "it is asked again"
+    assert "live" not in page.evaluate("window.healthSaid"), "nothing is live while watches are refused"
     cluster.broken = False
     live.wait_for()
     assert cluster.watched_from[-1] == newest

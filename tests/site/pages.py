@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-SECONDS = 300
+SILENCE_SECONDS = 120
+"""How long a browser that works may ask for nothing."""
 HARNESS = "/check-of-pages.html"
 
 
@@ -30,6 +31,7 @@ class _Answers:
     def __init__(self) -> None:
         self.ready = threading.Event()
         self.value: dict[str, Any] = {}
+        self.requests = 0
 
 
 class _Handler(SimpleHTTPRequestHandler):
@@ -39,6 +41,7 @@ class _Handler(SimpleHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Serve the site, and the page that looks at its pages."""
+        self._answers.requests += 1
         if self.path != HARNESS:
             super().do_GET()
             return
@@ -61,7 +64,7 @@ class _Handler(SimpleHTTPRequestHandler):
 
 
 def problems_of(site: Path) -> dict[str, Any]:
-    """What is wrong with the pages of ``site``. Raises TimeoutError where the browser does not come to an end."""
+    """What is wrong with the pages of ``site``. Raises TimeoutError where the browser stops asking."""
     assert CHROMIUM is not None
     pages = ["/" + path.relative_to(site).as_posix() for path in sorted(site.rglob("*.html"))]
     pages = [page for page in pages if page != "/404.html"]  # its links are those of the published address
@@ -80,8 +83,11 @@ def problems_of(site: Path) -> dict[str, Any]:
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=_environment()
         )
         try:
-            if not answers.ready.wait(SECONDS):
-                raise TimeoutError(f"the browser did not come to an end in {SECONDS} s")
+            requests = -1
+            while not answers.ready.wait(SILENCE_SECONDS):
+                if answers.requests == requests:
+                    raise TimeoutError(f"the browser asked for nothing in {SILENCE_SECONDS} s")
+                requests = answers.requests
         finally:
             browser.kill()
             browser.wait()
