@@ -33,7 +33,7 @@ def server():
 def raw(server, method, path, headers=None, body=None, context=None):
     """Status and JSON of a call with no more than these headers."""
     connection = http.client.HTTPSConnection(
-        "127.0.0.1", server.port, context=context or server._context, timeout=20
+        "127.0.0.1", server.port, context=context or server._context, timeout=90
     )
     sent = None if body is None else json.dumps(body)
     connection.putrequest(method, path)

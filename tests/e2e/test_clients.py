@@ -97,7 +97,7 @@ def test_lightkube(server, namespace):
     client.delete(ConfigMap, "a")
     assert [item.metadata.name for item in client.list(ConfigMap)] == ["b"]
     assert list(client.list(Deployment)) == []
-    watch = client.watch(ConfigMap, server_timeout=3)
+    watch = client.watch(ConfigMap, server_timeout=60)
     kind, found = next(watch)
     assert (kind, found.metadata.name) == ("ADDED", "b")
 

@@ -161,7 +161,7 @@ def test_custom_resources(kubectl):
     assert kubectl("scale", "wg", "w", "--replicas=3") == "widget.e2e.example.com/w scaled\n"
     assert "size\t<integer>" in kubectl("explain", "widgets.spec")
     kubectl("patch", "wg", "w", "--subresource=status", "--type=merge", "-p", '{"status":{"phase":"Done"}}')
-    kubectl("wait", "--for=jsonpath={.status.phase}=Done", "wg/w", "--timeout=5s")
+    kubectl("wait", "--for=jsonpath={.status.phase}=Done", "wg/w", "--timeout=90s")
 
 
 def test_discovery_and_raw(kubectl):
@@ -177,7 +177,7 @@ def test_delete_waits_for_finalizers(kubectl):
     kubectl("patch", "cm", "held", "--type=merge", "-p", '{"metadata":{"finalizers":["example.com/hold"]}}')
     assert "timed out" in kubectl("delete", "cm", "held", "--timeout=1s", fails=True)
     kubectl("patch", "cm", "held", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
-    kubectl("wait", "--for=delete", "cm/held", "--timeout=5s")
+    kubectl("wait", "--for=delete", "cm/held", "--timeout=90s")
 
 
 def test_watch(kubectl):

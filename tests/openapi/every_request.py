@@ -247,7 +247,7 @@ def check(
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"judge": judge}))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        with client.Client(f"http://127.0.0.1:{server.server_address[1]}", timeout=10) as made:
+        with client.Client(f"http://127.0.0.1:{server.server_address[1]}", timeout=90) as made:
             methods = methods_of(made)
             for where, method, said, parameters in described.operations():
                 outcome.operations += 1

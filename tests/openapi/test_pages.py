@@ -137,7 +137,7 @@ def server() -> Iterator[Server]:
     yield made
     made.shutdown()
     made.server_close()
-    thread.join(10)
+    thread.join(60)
 
 
 @pytest.fixture(scope="module")

@@ -145,7 +145,7 @@ def test_a_watch_shows_each_event_at_its_version_in_order(server: ApiServer, con
 
     def watch() -> None:
         with urllib.request.urlopen(
-            f"{server.url}{path('v2')}?watch=true&timeoutSeconds=20", timeout=20
+            f"{server.url}{path('v2')}?watch=true&timeoutSeconds=90", timeout=90
         ) as answer:
             for line in answer:
                 event = json.loads(line)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 
 from apimachinery.meta.errors import ApiError
 from kubewright.testing import ApiServer
-from tests.webhooks.hooks import Hooks, reviewed, slow
+from tests.webhooks.hooks import Hooks, reviewed
 from tests.webhooks.record import A
 
 Json = dict[str, Any]
@@ -225,17 +224,26 @@ def test_all_that_only_look_are_asked_at_once(server: ApiServer, hooks: Hooks, c
 
 
 def test_a_slow_webhook_holds_nobody_else(server: ApiServer, hooks: Hooks, configure: Any) -> None:
-    hooks.answers["v"] = slow(1.0)
-    configure("validating", "y", {"path": "v", "objectSelector": {"matchLabels": {"slow": "yes"}}})
+    asked, let_go = threading.Event(), threading.Event()
+
+    def hold(review: Json) -> Json:
+        asked.set()
+        let_go.wait(90)
+        return reviewed(review)
+
+    hooks.answers["v"] = hold
+    options = {"path": "v", "objectSelector": {"matchLabels": {"slow": "yes"}}, "timeoutSeconds": 30}
+    configure("validating", "y", options)
     labelled = {"metadata": {"name": "slow", "labels": {"slow": "yes"}}}
     waiting = threading.Thread(target=server.request, args=("POST", CM, labelled))
     waiting.start()
-    began = time.monotonic()
+    assert asked.wait(60)
     for _ in range(5):
         create(server)
-    quick = time.monotonic() - began
-    waiting.join()
-    assert quick < 0.8 and len(server.request("GET", CM)["items"]) == 6
+    assert len(server.request("GET", CM)["items"]) == 5, "the sixth still waits for its webhook"
+    let_go.set()
+    waiting.join(60)
+    assert len(server.request("GET", CM)["items"]) == 6
 
 
 def test_an_update_that_was_overtaken_while_it_waited_starts_again(
