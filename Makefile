@@ -178,7 +178,7 @@ wheel: $(SETUP) ## the wheel, in dist/; with the explorer's page where npm is at
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 .PHONY: wheel-compiled test-compiled bench-compiled
-wheel-compiled: $(SETUP) ## the wheel with compiled CEL for this Python and machine, in dist/; needs a C compiler, takes 3 minutes
+wheel-compiled: $(SETUP) ## the wheel with compiled modules for this Python and machine, in dist/; needs a C compiler, takes 3 minutes
 	KUBEWRIGHT_COMPILED=1 $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 test-compiled: wheel-compiled ## the tests of compiled modules over that wheel, outside the repository, and both builds compared

@@ -12,13 +12,13 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ROOT / "generator"
 REQUIREMENTS = ["mypy>=2.1,<3", "setuptools>=65"]
-GROUP = "kubewright"
 _FUNCTION = re.compile(r"^(?:static )?(?P<result>\w+ \*?)CPyDef_\w+\(.*\) \{$", re.MULTILINE)
 """Where mypyc writes the body of a function that somebody wrote in Python."""
 _FAILED = {
@@ -41,37 +41,47 @@ def rooms() -> list[dict[str, Any]]:
 
 def modules() -> list[Path]:
     """Returns the files to compile, below ``generator/``."""
-    found = []
-    for room in rooms():
-        folder = PACKAGES / room["folder"]
-        found += [
-            path.relative_to(PACKAGES)
-            for path in sorted(folder.rglob("*.py"))
-            if path.name != "__init__.py" and path.relative_to(folder).as_posix() not in room["left_out"]
-        ]
-    return found
+    return [path for room in rooms() for path in modules_of(room)]
+
+
+def modules_of(room: dict[str, Any]) -> list[Path]:
+    """Returns the files of one room."""
+    folder = PACKAGES / room["folder"]
+    return [
+        path.relative_to(PACKAGES)
+        for path in sorted(folder.rglob("*.py"))
+        if path.name != "__init__.py" and path.relative_to(folder).as_posix() not in room["left_out"]
+    ]
 
 
 def compile_into(folder: Path) -> list[Path]:
-    """Copies the runtime to ``folder``, compiles it there, and returns the libraries, relative to ``folder``."""
+    """Copies the runtime to ``folder``, compiles it there, and returns the libraries, relative to ``folder``.
+
+    Each room is a library of its own, compiled by a process of its own: they are compiled at once.
+    """
     ignored = shutil.ignore_patterns("__pycache__", "*.so")
     shutil.copytree(PACKAGES / "apimachinery", folder / "apimachinery", ignore=ignored)
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        logs = [log for log in pool.map(lambda room: _compile_room(room, folder), rooms()) if log]
+    if logs:
+        raise RuntimeError("mypyc or the C compiler failed:\n" + "\n".join(log[-6000:] for log in logs))
+    return [
+        path.relative_to(folder) for path in sorted(folder.rglob(f"*{_suffix()}")) if "made" not in path.parts
+    ]
+
+
+def _compile_room(room: dict[str, Any], folder: Path) -> str:
+    """Compiles the copy of one room in ``folder``; returns what was printed if that fails."""
     done = subprocess.run(
-        [sys.executable, str(Path(__file__)), *map(str, modules())],
+        [sys.executable, str(Path(__file__)), Path(room["folder"]).name, *map(str, modules_of(room))],
         cwd=folder,
-        env=environment,
+        env={**os.environ, "PYTHONPATH": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
     )
-    made = [
-        path.relative_to(folder) for path in sorted(folder.rglob(f"*{_suffix()}")) if "made" not in path.parts
-    ]
-    if done.returncode or not made:
-        raise RuntimeError(f"mypyc or the C compiler failed:\n{done.stdout[-6000:]}")
-    return made
+    return done.stdout if done.returncode else ""
 
 
 def guarded(source: str) -> str:
@@ -109,26 +119,32 @@ def _suffix() -> str:
     return EXTENSION_SUFFIXES[0]
 
 
-def main(paths: list[str]) -> None:
-    """Compiles ``paths`` in the current folder."""
+def main(room: str, paths: list[str]) -> None:
+    """Compiles ``paths`` in the current folder, as the library of ``room``."""
     from mypyc.build import mypycify
     from setuptools import setup
 
-    options = ["--config-file", str(ROOT / "pyproject.toml"), "--follow-imports=silent", *paths]
+    made, name = Path("made", room), f"kubewright_{room}"
+    settings = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(made / "cache")]
     extensions = mypycify(
-        options, only_compile_paths=paths, opt_level="2", debug_level="0", group_name=GROUP, target_dir="made"
+        [*settings, "--follow-imports=silent", *paths],
+        only_compile_paths=paths,
+        opt_level="2",
+        debug_level="0",
+        group_name=name,
+        target_dir=str(made),
     )
-    for path in Path("made").glob("*.c"):
+    for path in made.glob("*.c"):
         path.write_text(guarded(path.read_text()))
     for extension in extensions:
         extension.include_dirs.append(str(ROOT / "build"))
     setup(
-        name=GROUP,
+        name=name,
         packages=[],
         ext_modules=extensions,
-        script_args=["build_ext", "--inplace", "--build-temp=made/objects", "--build-lib=made/lib"],
+        script_args=["build_ext", "--inplace", f"--build-temp={made}/objects", f"--build-lib={made}/lib"],
     )
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(sys.argv[1], sys.argv[2:])

@@ -104,7 +104,7 @@ class FieldOwnership:
 
     @refuse_deep
     def apply(
-        self, live: JsonObject | None, applied: JsonObject, manager: str, *, force: bool = False, now: str
+        self, live: JsonObject | None, applied: Any, manager: str, *, force: bool = False, now: str
     ) -> JsonObject:
         """The object after ``manager`` applied ``applied``; ``live`` is None where there is none yet.
 

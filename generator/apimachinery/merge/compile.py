@@ -186,8 +186,8 @@ class ItemsType(StructType):
 
     def owned(self, value: object, strict: bool = True) -> None:
         leaf, owned = self.items.leaf, self.items.owned
-        if value.__class__ is list:
+        if type(value) is list:
             assert isinstance(value, list)
             for item in value:
-                if item.__class__ not in leaf:
+                if type(item) not in leaf:
                     owned(item, strict)

@@ -26,7 +26,7 @@ def _walk(type_: MergeType, value: Any, path: str, strict: bool, report: _Report
     if value is None:
         return
     if isinstance(type_, EitherType):
-        if value.__class__ in type_.leaf:
+        if type(value) in type_.leaf:
             return
         form = type_.map if isinstance(value, dict) else type_.list if isinstance(value, list) else None
         if form is None:
@@ -34,7 +34,7 @@ def _walk(type_: MergeType, value: Any, path: str, strict: bool, report: _Report
         else:
             _walk(form, value, path, strict, report)
     elif isinstance(type_, AtomicType):
-        if type_.form is not None and value.__class__ is not type_.form:
+        if type_.form is not None and type(value) is not type_.form:
             _report_form(type_.form, value, path, report)
         elif isinstance(type_.content, ItemsType):
             for index, item in enumerate(value):
@@ -45,7 +45,7 @@ def _walk(type_: MergeType, value: Any, path: str, strict: bool, report: _Report
         _walk_items(type_, value, path, strict, report)
     elif isinstance(type_, StructType):
         _walk_fields(type_, value, path, strict, report)
-    elif isinstance(type_, ScalarType) and value.__class__ not in type_.leaf:
+    elif isinstance(type_, ScalarType) and type(value) not in type_.leaf:
         report(path, _scalar_fault(type_.kind, value))
 
 

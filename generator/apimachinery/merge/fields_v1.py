@@ -72,7 +72,7 @@ def parse(fields: Any, depth: int = 0) -> FieldSet:
         fields = _spelled(fields)
     changed: FieldSet | None = None
     for element, node in fields.items():
-        if not node and node.__class__ is dict:
+        if not node and type(node) is dict:
             continue
         read = parse(node, depth + 1)
         if read is not node:

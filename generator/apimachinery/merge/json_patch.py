@@ -74,9 +74,9 @@ def apply(document: Any, operations: Any, *, checked: bool = True) -> Any:
 
 
 def _copied(value: Any) -> Any:
-    if value.__class__ is dict:
+    if type(value) is dict:
         return {key: _copied(item) for key, item in value.items()}
-    return [_copied(item) for item in value] if value.__class__ is list else value
+    return [_copied(item) for item in value] if type(value) is list else value
 
 
 def _prefix(checked: bool) -> str:

@@ -42,16 +42,16 @@ class KeyedType(MergeType):
         """The path element of an item. A key that an item omits, and that has no default, is no part of it.
         Raises ``Misfit`` for an item without any key."""
         if not self.keys:
-            if item.__class__ is str:
+            if type(item) is str:
                 return f"v:{encode_basestring(item)}"
-            if item is None or item.__class__ in (dict, list):
+            if item is None or type(item) in (dict, list):
                 raise Misfit
             return f"v:{values.encode(item)}"
-        if item.__class__ is not dict:
+        if type(item) is not dict:
             raise Misfit
         if self._single is not None:
             key = item.get(self._single)
-            if key.__class__ is str:
+            if type(key) is str:
                 return f"{self._prefix}{encode_basestring(key)}}}"
         parts = []
         for name, default in self._sorted:
@@ -75,7 +75,7 @@ class KeyedType(MergeType):
         return out if len(out) == len(items) else None
 
     def owned(self, value: Any, strict: bool = True) -> Node:
-        if value.__class__ is not list:
+        if type(value) is not list:
             if value is None:
                 return None
             raise Misfit
@@ -89,7 +89,7 @@ class KeyedType(MergeType):
                 if strict:
                     raise Misfit
                 doubled.add(element)
-            elif item.__class__ in leaf:
+            elif type(item) in leaf:
                 out[element] = LEAF
             else:
                 node = items.owned(item, strict)
@@ -106,7 +106,8 @@ class KeyedType(MergeType):
         if not value:
             return LEAF
         out: FieldSet = {".": LEAF}
-        for element, group in self._grouped(as_form(value, list)).items():
+        grouped = self._grouped(as_form(value, list))
+        for element, group in grouped.items():
             out[element] = as_member(self.items.added(group[0])) if len(group) == 1 else LEAF
         return out
 
@@ -189,7 +190,7 @@ class KeyedType(MergeType):
         return _interleave(elements, live, list(mine), theirs, merged)
 
     def remove(self, value: Any, fields: FieldSet, *, keeps_empty: bool) -> Any:
-        if not value or value.__class__ is not list:
+        if not value or type(value) is not list:
             return None
         out = []
         changed = False
@@ -206,8 +207,8 @@ class KeyedType(MergeType):
         return (out or None) if changed else value
 
     def extract(self, value: Any, fields: FieldSet) -> Any:
-        if not value or value.__class__ is not list:
-            return value if value.__class__ is list else None
+        if not value or type(value) is not list:
+            return value if type(value) is list else None
         out = []
         for item in value:
             node = fields.get(self.element(item))

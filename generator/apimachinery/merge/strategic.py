@@ -245,7 +245,7 @@ def _hashable(value: Any) -> Any:
     if isinstance(value, dict | list):
         # kube-apiserver crashes on it and closes the connection.
         raise BadPatch(f"a merge key must be a scalar, not {go_text(value)}")
-    return (value.__class__ is bool, value)
+    return (type(value) is bool, value)
 
 
 def item_form(*lists: list[Any]) -> str:

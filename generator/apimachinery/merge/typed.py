@@ -130,18 +130,18 @@ class ScalarType(MergeType):
         self.exact = exact
 
     def owned(self, value: Any, strict: bool = True) -> Node:
-        if value.__class__ not in self.leaf:
+        if type(value) not in self.leaf:
             raise Misfit
         return LEAF
 
     def added(self, value: Any) -> FieldSet:
-        if value.__class__ not in self.leaf:
+        if type(value) not in self.leaf:
             raise Misfit
         return LEAF
 
     def compare(self, old: Any, new: Any) -> Delta | None:
         # One valid side is enough: a value whose type the schema changed can still be replaced.
-        if old.__class__ not in self.leaf and new.__class__ not in self.leaf:
+        if type(old) not in self.leaf and type(new) not in self.leaf:
             raise Misfit
         return None if same(old, new) else MODIFIED
 
@@ -171,7 +171,7 @@ class AtomicType(MergeType):
 
     def owned(self, value: Any, strict: bool = True) -> Node:
         if value is not None:
-            if self.form is not None and value.__class__ is not self.form:
+            if self.form is not None and type(value) is not self.form:
                 raise Misfit
             if self.content is not None:
                 self.content.owned(value, strict)
@@ -187,7 +187,7 @@ class AtomicType(MergeType):
         return live if same(live, applied) else applied
 
     def remove(self, value: Any, fields: FieldSet, *, keeps_empty: bool) -> Any:
-        return None if self.form is not None or value.__class__ in (dict, list) else value
+        return None if self.form is not None or type(value) in (dict, list) else value
 
     def extract(self, value: Any, fields: FieldSet) -> Any:
         return value
@@ -223,7 +223,7 @@ class StructType(MergeType):
         return found
 
     def owned(self, value: Any, strict: bool = True) -> Node:
-        if value.__class__ is not dict:
+        if type(value) is not dict:
             if value is None:
                 return None
             raise Misfit
@@ -234,17 +234,17 @@ class StructType(MergeType):
             entry = entries.get(key)
             if entry is not None:
                 element, leaf, _, type_ = entry
-                if item.__class__ in leaf:
+                if type(item) in leaf:
                     out[element] = LEAF
                     continue
                 node = type_.owned(item, strict)
                 if node is not None:
                     out[element] = node
-                elif not item and item.__class__ is dict:
+                elif not item and type(item) is dict:
                     out[element] = LEAF
             elif rest is None:
                 raise Misfit
-            elif item.__class__ in rest.leaf:
+            elif type(item) in rest.leaf:
                 out[f"f:{key}"] = LEAF
             else:
                 node = rest.owned(item, strict)
@@ -258,7 +258,7 @@ class StructType(MergeType):
     def added(self, value: Any) -> FieldSet:
         if not value:
             return LEAF
-        if value.__class__ is not dict:
+        if type(value) is not dict:
             raise Misfit
         out: FieldSet = {".": LEAF}
         entries = self.entries
@@ -266,27 +266,27 @@ class StructType(MergeType):
         for key, item in value.items():
             entry = entries.get(key)
             if entry is not None:
-                out[entry[0]] = LEAF if item.__class__ in entry[1] else entry[3].added(item)
+                out[entry[0]] = LEAF if type(item) in entry[1] else entry[3].added(item)
             elif rest is None:
                 raise Misfit
             else:
-                out[f"f:{key}"] = LEAF if item.__class__ in rest.leaf else rest.added(item)
+                out[f"f:{key}"] = LEAF if type(item) in rest.leaf else rest.added(item)
         return out
 
     def compare(self, old: Any, new: Any) -> Delta | None:
         if not old and not new:
             return None if same(old, new) else MODIFIED
-        old = as_form(old, dict)
-        new = as_form(new, dict)
+        past: dict[str, Any] = as_form(old, dict)
+        now: dict[str, Any] = as_form(new, dict)
         modified: FieldSet = {}
         added: FieldSet = {}
         removed: FieldSet = {}
         shared = 0
-        for key, item in new.items():
-            before = old.get(key, _MISSING)
+        for key, item in now.items():
+            before = past.get(key, _MISSING)
             if before is _MISSING:
                 element, leaf, _, type_ = self.entry(key)
-                added[element] = LEAF if item.__class__ in leaf else type_.added(item)
+                added[element] = LEAF if type(item) in leaf else type_.added(item)
                 continue
             shared += 1
             if before is item:
@@ -302,11 +302,11 @@ class StructType(MergeType):
                     added[element] = delta[1]
                 if delta[2] is not None:
                     removed[element] = delta[2]
-        if shared != len(old):
-            for key, item in old.items():
-                if key not in new:
+        if shared != len(past):
+            for key, item in past.items():
+                if key not in now:
                     element, leaf, _, type_ = self.entry(key)
-                    removed[element] = LEAF if item.__class__ in leaf else type_.added(item)
+                    removed[element] = LEAF if type(item) in leaf else type_.added(item)
         if modified or added or removed:
             return Delta(modified or None, added or None, removed or None)
         return None
@@ -316,13 +316,13 @@ class StructType(MergeType):
             # Nothing laid over something leaves it; over nothing, null and {} stay apart.
             as_form(applied, dict)
             return live if live else applied
-        as_form(applied, dict)
+        mine: dict[str, Any] = as_form(applied, dict)
         if not live:
             return applied
-        as_form(live, dict)
+        theirs: dict[str, Any] = as_form(live, dict)
         out: dict[str, Any] | None = None
-        for key, item in applied.items():
-            before = live.get(key, _MISSING)
+        for key, item in mine.items():
+            before = theirs.get(key, _MISSING)
             if before is item:
                 continue
             if before is _MISSING:
@@ -335,12 +335,12 @@ class StructType(MergeType):
                 if merged is before:
                     continue
             if out is None:
-                out = dict(live)
+                out = dict(theirs)
             out[key] = merged
         return live if out is None else out
 
     def remove(self, value: Any, fields: FieldSet, *, keeps_empty: bool) -> Any:
-        if not value or value.__class__ is not dict:
+        if not value or type(value) is not dict:
             return None
         out: dict[str, Any] | None = None
         for element, node in fields.items():
@@ -361,8 +361,8 @@ class StructType(MergeType):
         return out or None
 
     def extract(self, value: Any, fields: FieldSet) -> Any:
-        if not value or value.__class__ is not dict:
-            return value if value.__class__ is dict else None
+        if not value or type(value) is not dict:
+            return value if type(value) is dict else None
         out: dict[str, Any] = {}
         for key, item in value.items():
             node = fields.get(f"f:{key}")
@@ -422,9 +422,9 @@ class EitherType(MergeType):
     def pick(self, value: Any) -> MergeType | None:
         """The type of ``value``'s form, None for scalars. Raises ``Misfit`` where that form is not
         allowed."""
-        if value.__class__ in self.leaf:
+        if type(value) in self.leaf:
             return None
-        found = self.map if value.__class__ is dict else self.list if value.__class__ is list else None
+        found = self.map if type(value) is dict else self.list if type(value) is list else None
         if found is None:
             raise Misfit
         return found
@@ -490,8 +490,8 @@ class EitherType(MergeType):
 def remaining(type_: MergeType, value: Any, fields: FieldSet, keeps_empty: bool) -> Any:
     """What ``type_`` leaves of a value that something holds; the value itself where that is all."""
     rest = type_.remove(value, fields, keeps_empty=keeps_empty)
-    if rest is None and keeps_empty and value.__class__ in (dict, list):
-        return value if not value else value.__class__()
+    if rest is None and keeps_empty and type(value) in (dict, list):
+        return value if not value else type(value)()
     return rest
 
 
@@ -517,7 +517,7 @@ def _keys_of(fields: FieldSet) -> FieldSet:
 
 def as_form(value: Any, form: type) -> Any:
     """``value``, or an empty one for null. Raises ``Misfit`` where it has another form."""
-    if value.__class__ is form:
+    if type(value) is form:
         return value
     if value is None:
         return form()

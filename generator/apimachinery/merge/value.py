@@ -151,7 +151,7 @@ def go_syntax(value: Any) -> str:
 
 def go_type(value: Any) -> str:
     """The name of the Go type that JSON decoding gives a value."""
-    return _GO_TYPES[value.__class__]
+    return _GO_TYPES[type(value)]
 
 
 _GO_TYPES = {

@@ -18,6 +18,7 @@ from typing import Any
 from apimachinery.meta.printing import json_float
 from apimachinery.meta.quantity import QUANTITY, parse_quantity
 from apimachinery.meta.times import FORMS, MICROS_LAYOUT, SECONDS_LAYOUT, parse_fault
+from apimachinery.schema.mismatch import Mismatch
 from apimachinery.schema.node import SchemaNode
 from apimachinery.schema.numbers import fits_range
 
@@ -65,16 +66,6 @@ class _Place:
         """An item of the list or an entry of the map that is here."""
         inner = self.type_name.removeprefix(opening) if self.type_name.startswith(opening) else ""
         return self if inner == self.type_name else _Place(self.struct, self.path, inner)
-
-
-class Mismatch(str):
-    """A fault of decoding, with what it is made of: the ``value``, the ``wanted`` type, and the ``form`` that this has:
-    ``struct``, ``map``, ``slice`` or the name of a scalar."""
-
-    __slots__ = ("form", "value", "wanted")
-    value: Any
-    wanted: str
-    form: str
 
 
 class DecodeError(Exception):

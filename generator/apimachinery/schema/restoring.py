@@ -11,7 +11,8 @@ import re
 from typing import Any
 
 from apimachinery.meta.printing import INT64_MIN, as_go
-from apimachinery.schema.decoding import SELF_DECODING, Mismatch
+from apimachinery.schema.decoding import SELF_DECODING
+from apimachinery.schema.mismatch import Mismatch
 from apimachinery.schema.node import SchemaNode
 
 _BITS = {"int32": 32, "uint32": 32}
