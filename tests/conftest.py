@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import apimachinery.cel.syntax.parser  # noqa: F401  (raises the recursion limit, which a property test must not see change)
+from tests.workers import LostWorkers
 
 _BUSY_MACHINES = [HealthCheck.too_slow]
 settings.register_profile(
@@ -41,6 +42,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
     gc.enable()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Only the process that hands out tests sees a worker die."""
+    if config.getoption("dist", "no") != "no":
+        config.pluginmanager.register(LostWorkers(), "lost-workers")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
