@@ -16,7 +16,14 @@ CLIENT, CONTROLLER, QUEUE = (
 )
 BY_HAND = {"async_running.py"}
 """What concurrency is made of differs; everything above it does not."""
-VERBS = ("async_resource.py", "async_reading.py", "async_processes.py", "async_objects.py", "async_verbs.py")
+VERBS = (
+    "async_transport.py",
+    "async_resource.py",
+    "async_reading.py",
+    "async_processes.py",
+    "async_objects.py",
+    "async_verbs.py",
+)
 AWAITED = [
     *(CLIENT / name for name in VERBS),
     *(

@@ -172,7 +172,7 @@ def test_a_role_is_recorded_and_then_enough(server, capsys):
 
 def test_clients_are_who_they_say(server):
     from apimachinery.client.calls import UNSTRUCTURED, Call
-    from apimachinery.client.transport import Request
+    from apimachinery.client.endpoint import Request
 
     path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
     call = Call(Request("POST", path, body=b"{}"), UNSTRUCTURED.decode, repeatable=True)

@@ -268,10 +268,15 @@ def test_warnings_cannot_steer_a_terminal(mode: str, caplog: pytest.LogCaptureFi
     assert len(heard[1]) == LONGEST_WARNING
 
 
-def test_a_write_that_ran_out_of_time_does_not_arrive_later() -> None:
+@both
+def test_a_write_that_ran_out_of_time_does_not_arrive_later(mode: str) -> None:
     """The connection ends by RST: what lies in buffers on the way is dropped, not delivered when the way is free."""
     ends: list[object] = []
     over = threading.Event()
+
+    async def late(client: Any, api: Api) -> None:
+        with pytest.raises(TransportError, match="no answer within"):
+            await Api(api._api.within(0.2)).replace({"metadata": {"name": "a"}})
 
     def listen(sock: socket.socket) -> None:
         client, _ = sock.accept()
@@ -286,8 +291,7 @@ def test_a_write_that_ran_out_of_time_does_not_arrive_later() -> None:
     with socket.create_server(("127.0.0.1", 0)) as sock:
         threading.Thread(target=listen, args=(sock,), daemon=True).start()
         config = Config(server=f"http://127.0.0.1:{sock.getsockname()[1]}")
-        with Client(config) as client, pytest.raises(TransportError, match="no answer within"):
-            DynamicResource(client, MAPS).within(0.2).replace({"metadata": {"name": "a"}})
+        told(mode, config, late)
         assert over.wait(60)
     assert [type(end) for end in ends] == [ConnectionResetError]
 

@@ -18,10 +18,10 @@ from apimachinery.client.async_informer import AsyncInformer
 from apimachinery.client.async_reflector import AsyncReflector
 from apimachinery.client.calls import UNSTRUCTURED, Call
 from apimachinery.client.config import ConfigError
+from apimachinery.client.endpoint import Request, TransportError
 from apimachinery.client.errors import Forbidden, Gone, InternalError, NotFound, Unauthorized
 from apimachinery.client.informer import Informer
 from apimachinery.client.reflector import Reflector, ReflectorOptions
-from apimachinery.client.transport import Request, TransportError
 
 FAULTS = [
     Unauthorized(401, "Unauthorized", "who are you"),

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from apimachinery.client.calls import UNSTRUCTURED, event, typed_codec
+from apimachinery.client.endpoint import TransportResponse
 from apimachinery.client.errors import error_of
-from apimachinery.client.transport import TransportResponse
 from apimachinery.meta.errors import ApiError
 from apimachinery.typed import lossless
 from kubernetes_api.meta_v1 import ObjectMeta, Status

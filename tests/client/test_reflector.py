@@ -15,10 +15,10 @@ from apimachinery.client.access import Key, key_of, resource_version_of
 from apimachinery.client.async_informer import AsyncInformer
 from apimachinery.client.async_reflector import AsyncReflector
 from apimachinery.client.calls import UNSTRUCTURED, Call, Event, ListOptions, Target
+from apimachinery.client.endpoint import Request, TransportError
 from apimachinery.client.errors import Forbidden, Gone
 from apimachinery.client.informer import Informer
 from apimachinery.client.reflector import Change, Mirror, Reflector, ReflectorOptions
-from apimachinery.client.transport import Request, TransportError
 from apimachinery.meta.errors import ApiError
 from apimachinery.meta.resources import Resource
 

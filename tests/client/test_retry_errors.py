@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from apimachinery.client import errors
+from apimachinery.client.endpoint import TransportError, TransportResponse
 from apimachinery.client.errors import ApplyConflict, FieldConflict, error_of, error_of_status
 from apimachinery.client.retry import RetryPolicy
-from apimachinery.client.transport import TransportError, TransportResponse
 from apimachinery.meta.errors import ApiError, Cause
 
 REASONS = [

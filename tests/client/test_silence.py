@@ -16,7 +16,7 @@ import pytest
 from tests.client.test_wire import BODY, MAPS, OBJECT, both, config_of, run
 from tests.client.wires import ScriptedServer, SilencingProxy, answer
 
-from apimachinery.client import transport
+from apimachinery.client import endpoint
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.client.async_resource import AsyncDynamicResource
 from apimachinery.client.config import Config
@@ -90,7 +90,7 @@ def test_a_quiet_watch_is_not_unhealthy(server: ApiServer, config: Config) -> No
 
 @both
 def test_the_head_of_a_watch_does_not_take_for_ever(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "OPENING_SECONDS", 0.2)
+    monkeypatch.setattr(endpoint, "OPENING_SECONDS", 0.2)
     began = time.monotonic()
     with ScriptedServer([200.0]) as server, pytest.raises(TransportError, match="no answer") as late:
         open_watch(mode, config_of(server))
@@ -114,7 +114,7 @@ def open_watch(mode: str, config: Config) -> None:
 def test_connections_are_probed_by_the_kernel(server: ApiServer, config: Config) -> None:
     with Client(config) as client:
         watch = DynamicResource(client, MAPS).watch()
-        wire = watch._stream._connection.wire  # type: ignore[attr-defined]
+        wire = watch._stream._exchange.link.sock  # type: ignore[attr-defined]
         assert wire.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
         idle, interval, count = (
             wire.getsockopt(socket.IPPROTO_TCP, getattr(socket, name))
@@ -129,7 +129,7 @@ def test_a_watch_that_ended_by_itself_gives_its_connection_back(config: Config) 
         maps = DynamicResource(client, MAPS)
         for _ in range(2):
             assert [e.type for e in maps.watch(timeout_seconds=1)] == ["BOOKMARK"]
-        assert len(client._transport._idle) == 1
+        assert len(client._transport._pool.idle) == 1
 
 
 # ------------------------------------------------------------------ how many at once, how fast
@@ -142,10 +142,7 @@ def test_gathered_calls_share_few_sockets(server: ApiServer, config: Config) -> 
         async with AsyncClient(config, limits=limits) as client:
             api = AsyncDynamicResource(client, MAPS)
             await asyncio.gather(*(api.get("a") for _ in range(300)))
-            session = client._transport._session
-            assert session is not None
-            assert session.connector is not None
-            return sum(len(idle) for idle in session.connector._conns.values())
+            return len(client._transport._pool.idle)
 
     assert asyncio.run(story(Limits())) <= 32
     assert asyncio.run(story(Limits(connections=3))) <= 3

@@ -7,6 +7,7 @@ import struct
 import pytest
 
 from apimachinery.client.channels import STDIN, STDOUT
+from apimachinery.client.endpoint import TransportError
 from apimachinery.client.errors import ApiError, BadRequest, Forbidden
 from apimachinery.client.spdy import (
     LARGEST_ANSWER,
@@ -16,7 +17,6 @@ from apimachinery.client.spdy import (
     plan_of_command,
     plan_of_port,
 )
-from apimachinery.client.transport import TransportError
 from apimachinery.wire.spdy import Came, OpenedStream, SpdyConnection
 
 ACCEPTED = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n"

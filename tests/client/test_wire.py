@@ -23,9 +23,9 @@ from apimachinery.client.async_resource import AsyncDynamicResource
 from apimachinery.client.config import Config
 from apimachinery.client.connection import Client
 from apimachinery.client.errors import ConfigError, TooManyRequests, TransportError, Unauthorized
+from apimachinery.client.links import Wire
 from apimachinery.client.resource import DynamicResource
 from apimachinery.client.retry import RetryPolicy
-from apimachinery.client.transport import Wire
 from apimachinery.meta.resources import Resource
 from kubewright.testing import ApiServer
 
@@ -300,7 +300,7 @@ def test_a_wire_that_is_closed_before_it_is_waited_for_wakes_its_reader(
             woken.append(bool(events))
             return events
 
-    monkeypatch.setattr("apimachinery.client.transport.selectors.DefaultSelector", Late)
+    monkeypatch.setattr("apimachinery.client.links.selectors.DefaultSelector", Late)
     with theirs:
         wire = Wire(ours, "", "", [])
         with pytest.raises(TransportError):
@@ -313,7 +313,7 @@ def test_closing_a_watch_closes_its_socket(last: str) -> None:
     head = f"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: {last}\r\n\r\n".encode()
     with ScriptedServer([head]) as server, Client(config_of(server)) as client:
         watch = DynamicResource(client, MAPS).watch(bookmarks=False)
-        wire = watch._stream._connection.wire  # type: ignore[attr-defined]
+        wire = watch._stream._exchange.link.sock  # type: ignore[attr-defined]
         watch.close()
         assert wire.fileno() == -1
 

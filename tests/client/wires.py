@@ -152,7 +152,11 @@ class ScriptedServer(Listening):
                     if isinstance(told, float):
                         connection.settimeout(told)
                         with contextlib.suppress(TimeoutError):
-                            if not connection.recv(1):
+                            try:
+                                ended = not connection.recv(1)
+                            except ConnectionResetError:
+                                ended = True
+                            if ended:
                                 self.broken.set()
                         return
                     connection.sendall(told)

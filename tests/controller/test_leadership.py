@@ -20,10 +20,10 @@ from apimachinery.client.async_connection import AsyncClient
 from apimachinery.client.async_resource import AsyncDynamicResource
 from apimachinery.client.config import Config
 from apimachinery.client.connection import Client
+from apimachinery.client.endpoint import Request
 from apimachinery.client.errors import TooManyRequests, TransportError
 from apimachinery.client.resource import DynamicResource
 from apimachinery.client.throttle import Limits
-from apimachinery.client.transport import Request
 from apimachinery.controller.election import Election, Elector, LostLeadership
 from apimachinery.meta.errors import ApiError
 from apimachinery.queue.clock import FakeClock, SystemClock

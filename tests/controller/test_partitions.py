@@ -24,7 +24,7 @@ import yaml
 from tests.client.wires import Listening, hang_up
 from tests.controller.forms import FORMS, Copy, Form, Use, controller
 
-from apimachinery.client import transport
+from apimachinery.client import links
 from apimachinery.client.config import Config
 from apimachinery.client.connection import Client
 from apimachinery.client.credentials import CredentialSource
@@ -70,14 +70,14 @@ class Wire(Listening):
         with suppress(OSError), connection:
             plain = socket.create_connection(self._target)
             with self._tls.wrap_socket(plain, server_hostname=self._target[0]) as tls:
-                server = transport.Wire(tls, "", "", [])
+                server = links.Wire(tls, "", "", [])
                 threading.Thread(target=self._ask, args=(connection, server), daemon=True).start()
                 with suppress(TransportError):
                     while data := server.read():
                         connection.sendall(data)
                 hang_up(connection)
 
-    def _ask(self, connection: socket.socket, server: transport.Wire) -> None:
+    def _ask(self, connection: socket.socket, server: links.Wire) -> None:
         with suppress(OSError, TransportError):
             while data := connection.recv(65536):
                 server.write(data)

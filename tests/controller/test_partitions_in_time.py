@@ -21,7 +21,7 @@ from tests.controller.forms import QUICK
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.client.bodies import TransportError
 from apimachinery.client.config import Config
-from apimachinery.client.transport import Request, TransportResponse
+from apimachinery.client.endpoint import Request, TransportResponse
 from apimachinery.controller.async_controller import AsyncContext, AsyncController
 from apimachinery.controller.async_election import AsyncElection
 from apimachinery.controller.async_operator import AsyncOperator

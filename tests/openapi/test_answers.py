@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from apimachinery.client.transport import TransportResponse
+from apimachinery.client.endpoint import TransportResponse
 from apimachinery.openapi.answers import read_answer
 from apimachinery.openapi.errors import HttpError, UnreadableAnswerError
 from apimachinery.openapi.operation import Operation

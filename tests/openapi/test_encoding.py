@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apimachinery.client.transport import Request
+from apimachinery.client.endpoint import Request
 from apimachinery.openapi.encoding import encode_body, make_request
 from apimachinery.openapi.operation import LEFT_OUT, Body, Credential, Operation, Parameter, SecurityScheme
 

@@ -16,7 +16,7 @@ import pytest
 from apimachinery.client.calls import Call
 from apimachinery.client.config import Config
 from apimachinery.client.connection import Client
-from apimachinery.client.transport import Request
+from apimachinery.client.endpoint import Request
 from kubewright.config import Package, PathSource
 from kubewright.diagnostics import Diagnostics
 from kubewright.pipeline import build, read_api

@@ -12,7 +12,7 @@ the modules of this folder are:
 - ``reflector``, ``informer``  copies of what the server has; ``local`` apply without a server
 - ``processes``   commands and ports of pods; ``channels`` their protocol
 - ``discovery``   resources known only at run time
-- ``transport``   bytes over HTTP: the one file that knows an HTTP library
+- ``transport``   requests over connections, which are in ``links``; ``endpoint`` where a server is
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from apimachinery.client.async_reading import AsyncWatch as AsyncWatch
     from apimachinery.client.async_resource import AsyncDynamicResource as AsyncDynamicResource
     from apimachinery.client.bodies import AnswerTooLarge as AnswerTooLarge
+    from apimachinery.client.bodies import TransportError as TransportError
     from apimachinery.client.calls import Event as Event
     from apimachinery.client.calls import Page as Page
     from apimachinery.client.calls import PatchType as PatchType
@@ -97,7 +98,6 @@ if TYPE_CHECKING:
     from apimachinery.client.retry import RetryPolicy as RetryPolicy
     from apimachinery.client.scale import Scale as Scale
     from apimachinery.client.throttle import Limits as Limits
-    from apimachinery.client.transport import TransportError as TransportError
     from apimachinery.meta.errors import ApiError as ApiError
 
 NAMES = {
@@ -114,8 +114,7 @@ NAMES = {
         "UnreadableObject"
     ),
     "apimachinery.meta.errors": "ApiError",
-    "apimachinery.client.transport": "TransportError",
-    "apimachinery.client.bodies": "AnswerTooLarge",
+    "apimachinery.client.bodies": "AnswerTooLarge TransportError",
     "apimachinery.client.resource": "DynamicResource",
     "apimachinery.client.async_resource": "AsyncDynamicResource",
     "apimachinery.client.reading": "LogLines Pages Watch",

@@ -6,18 +6,13 @@ import asyncio
 from types import TracebackType
 from typing import Self, TypeVar
 
+from apimachinery.client.async_links import AsyncWire
+from apimachinery.client.async_transport import AsyncTransport
 from apimachinery.client.async_verbs import AsyncAnyKind
 from apimachinery.client.calls import Call
 from apimachinery.client.connection import DIAL, Connection
+from apimachinery.client.endpoint import AsyncLineStream, Request, TransportError, TransportResponse
 from apimachinery.client.errors import error_of
-from apimachinery.client.transport import (
-    AsyncLineStream,
-    AsyncTransport,
-    AsyncWire,
-    Request,
-    TransportError,
-    TransportResponse,
-)
 from apimachinery.meta.errors import ApiError
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from typing import Final, Self
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.client.async_processes import AsyncForwarded, async_forward
 from apimachinery.client.calls import Target
-from apimachinery.client.transport import TransportError
+from apimachinery.client.endpoint import TransportError
 from apimachinery.meta.errors import ApiError
 
 PIECE: Final = 1 << 16

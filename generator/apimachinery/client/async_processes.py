@@ -17,6 +17,8 @@ from typing import Self
 import msgspec
 
 from apimachinery.client.async_connection import AsyncClient
+from apimachinery.client.async_links import AsyncWire
+from apimachinery.client.bodies import TransportError
 from apimachinery.client.calls import Target, query
 from apimachinery.client.channels import (
     ERROR,
@@ -39,7 +41,6 @@ from apimachinery.client.spdy import (
     plan_of_command,
     plan_of_port,
 )
-from apimachinery.client.transport import AsyncWire, TransportError
 
 
 class AsyncChannels:

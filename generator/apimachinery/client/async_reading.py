@@ -12,8 +12,8 @@ from typing import Generic, Self, TypeVar
 from apimachinery.client import calls
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.client.calls import Codec, Event, ListOptions, Page, Target
+from apimachinery.client.endpoint import AsyncLineStream
 from apimachinery.client.errors import UnreadableObject
-from apimachinery.client.transport import AsyncLineStream
 
 T = TypeVar("T")
 

@@ -10,9 +10,9 @@ from typing import Generic, TypeVar
 from apimachinery.client import calls
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.client.calls import Codec, ListOptions, RawEvent, Target
+from apimachinery.client.endpoint import AsyncLineStream, TransportError
 from apimachinery.client.errors import UnreadableObject
 from apimachinery.client.reflector import Change, InitialEvents, Mirror, ReflectorOptions, ReflectorPlan
-from apimachinery.client.transport import AsyncLineStream, TransportError
 
 T = TypeVar("T")
 

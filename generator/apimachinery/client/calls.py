@@ -17,6 +17,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from apimachinery.client.access import resource_version_of
+from apimachinery.client.endpoint import Request
 from apimachinery.client.errors import (
     UNDECODABLE,
     BadRequest,
@@ -24,7 +25,6 @@ from apimachinery.client.errors import (
     UnreadableObject,
     error_of_status,
 )
-from apimachinery.client.transport import Request
 from apimachinery.meta.resources import Resource
 from apimachinery.typed import lossless
 from apimachinery.typed.object import Object

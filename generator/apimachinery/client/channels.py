@@ -27,8 +27,8 @@ from wsproto.events import (
 )
 from wsproto.utilities import ProtocolError
 
+from apimachinery.client.endpoint import TransportError, TransportResponse
 from apimachinery.client.errors import UNDECODABLE, error_of, error_of_status
-from apimachinery.client.transport import TransportError, TransportResponse
 from apimachinery.meta.errors import ApiError
 
 STDIN: Final = 0

@@ -18,17 +18,12 @@ from typing import Any, Final, Self, TypeAlias, TypeVar
 
 from apimachinery.client.calls import Call
 from apimachinery.client.config import Config
+from apimachinery.client.endpoint import LineStream, Request, TransportError, TransportResponse
 from apimachinery.client.errors import UnreadableObject, error_of
+from apimachinery.client.links import Wire
 from apimachinery.client.retry import NO_RETRIES, RetryPolicy
 from apimachinery.client.throttle import Limits
-from apimachinery.client.transport import (
-    LineStream,
-    Request,
-    SyncTransport,
-    TransportError,
-    TransportResponse,
-    Wire,
-)
+from apimachinery.client.transport import Transport
 from apimachinery.client.verbs import AnyKind
 from apimachinery.meta.errors import ApiError
 from apimachinery.meta.printing import printable
@@ -195,10 +190,10 @@ class Connection:
 class Client(Connection, AnyKind):
     """A connection to one API server, for threads."""
 
-    _transport: SyncTransport
+    _transport: Transport
 
     def _open(self) -> None:
-        self._transport = SyncTransport(self.config, self.limits)
+        self._transport = Transport(self.config, self.limits)
 
     def run(self, call: Call[T]) -> T:
         """Sends a call and reads its answer. Raises ``ApiError`` (by reason) and ``TransportError``."""

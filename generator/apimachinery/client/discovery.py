@@ -10,8 +10,8 @@ from urllib.parse import quote
 import msgspec
 
 from apimachinery.client.calls import Call
+from apimachinery.client.endpoint import Request
 from apimachinery.client.errors import UNDECODABLE, NotFound, UnreadableAnswer
-from apimachinery.client.transport import Request
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.meta.resources import Resource
 

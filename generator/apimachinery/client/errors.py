@@ -14,8 +14,9 @@ from typing import Any, Final
 
 import msgspec
 
+from apimachinery.client.bodies import AnswerTooLarge, TransportError
 from apimachinery.client.config import ConfigError
-from apimachinery.client.transport import AnswerTooLarge, TransportError, TransportResponse
+from apimachinery.client.endpoint import TransportResponse
 from apimachinery.meta.errors import ApiError, Cause
 
 __all__ = [

@@ -11,8 +11,8 @@ from typing import Final, Self
 
 from apimachinery.client.calls import Target
 from apimachinery.client.connection import Client
+from apimachinery.client.endpoint import TransportError
 from apimachinery.client.processes import Forwarded, forward
-from apimachinery.client.transport import TransportError
 from apimachinery.meta.errors import ApiError
 
 PIECE: Final = 1 << 16

@@ -14,6 +14,7 @@ from typing import Self
 
 import msgspec
 
+from apimachinery.client.bodies import TransportError
 from apimachinery.client.calls import Target, query
 from apimachinery.client.channels import (
     ERROR,
@@ -29,6 +30,7 @@ from apimachinery.client.channels import (
 )
 from apimachinery.client.connection import Client
 from apimachinery.client.errors import ApiError
+from apimachinery.client.links import Wire
 from apimachinery.client.spdy import (
     SpdyPlan,
     SpdySocket,
@@ -37,7 +39,6 @@ from apimachinery.client.spdy import (
     plan_of_command,
     plan_of_port,
 )
-from apimachinery.client.transport import TransportError, Wire
 
 
 class Channels:

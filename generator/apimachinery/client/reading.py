@@ -10,8 +10,8 @@ from typing import Generic, Self, TypeVar
 from apimachinery.client import calls
 from apimachinery.client.calls import Codec, Event, ListOptions, Page, Target
 from apimachinery.client.connection import Client
+from apimachinery.client.endpoint import LineStream
 from apimachinery.client.errors import UnreadableObject
-from apimachinery.client.transport import LineStream
 
 T = TypeVar("T")
 

@@ -53,6 +53,7 @@ from apimachinery.client.calls import (
 )
 from apimachinery.client.config import ConfigError
 from apimachinery.client.connection import Client
+from apimachinery.client.endpoint import LineStream, Request, TransportError
 from apimachinery.client.errors import (
     BadRequest,
     Forbidden,
@@ -63,7 +64,6 @@ from apimachinery.client.errors import (
     UnreadableObject,
 )
 from apimachinery.client.sharing import sharing
-from apimachinery.client.transport import LineStream, Request, TransportError
 from apimachinery.meta.errors import ApiError
 from apimachinery.meta.printing import printable
 from apimachinery.typed import lossless

@@ -15,7 +15,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from apimachinery.client.transport import AnswerTooLarge, TransportError
+from apimachinery.client.bodies import AnswerTooLarge, TransportError
 from apimachinery.meta.errors import ApiError
 
 UNCLEAR = frozenset({502, 503, 504})

@@ -5,15 +5,14 @@ Protocol: the upgrade is asked for in HTTP/1.1; then each channel is a stream, w
 
 from __future__ import annotations
 
-import http.client
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from apimachinery.client.channels import ERROR, REMOTE_COMMAND, RESIZE, STDERR, STDIN, STDOUT
+from apimachinery.client.endpoint import TransportError, TransportResponse
 from apimachinery.client.errors import error_of
-from apimachinery.client.transport import TransportError, TransportResponse
+from apimachinery.http.asking import AnswerReader, BadAnswer
 from apimachinery.meta.errors import ApiError
 from apimachinery.wire.spdy import Came, SpdyConnection, SpdyFault
 
@@ -143,21 +142,13 @@ class SpdySocket:
             del self._reading[came.stream]
 
 
-class _Received(io.BytesIO):
-    """Bytes for ``http.client``, which reads from sockets."""
-
-    def makefile(self, mode: str) -> io.BytesIO:
-        return self
-
-
 def _refusal(data: bytes, *, over: bool) -> TransportResponse | None:
     """The answer in HTTP/1.1; None where more of it is to come."""
+    answer = AnswerReader("POST")
     try:
-        answer = http.client.HTTPResponse(_Received(data))  # type: ignore[arg-type]
-        answer.begin()
-        if answer.length is None and not answer.chunked and not over:
-            return None  # it goes to the end of the connection
-        headers = {name.lower(): value for name, value in answer.getheaders()}
-        return TransportResponse(answer.status, headers, answer.read())
-    except (http.client.HTTPException, ValueError):
+        body = answer.take(data)
+        if over:
+            answer.end()
+    except BadAnswer:
         return None
+    return TransportResponse(answer.code, answer.headers, body) if answer.ended else None

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from apimachinery.client.access import name_of, namespace_of, resource_version_of
-from apimachinery.client.transport import Request
+from apimachinery.client.endpoint import Request
 from apimachinery.meta.resources import Resource
 
 Key: TypeAlias = tuple[str, str]

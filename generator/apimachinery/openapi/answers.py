@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from apimachinery.client.transport import TransportResponse
+from apimachinery.client.endpoint import TransportResponse
 from apimachinery.openapi.encoding import is_json
 from apimachinery.openapi.errors import HttpError, UnreadableAnswerError
 from apimachinery.openapi.operation import Operation

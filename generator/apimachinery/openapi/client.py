@@ -12,16 +12,12 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar
 
+from apimachinery.client.async_transport import AsyncTransport
 from apimachinery.client.config import Config
+from apimachinery.client.endpoint import Request, TransportError, TransportResponse
 from apimachinery.client.retry import NO_RETRIES as NO_RETRIES
 from apimachinery.client.retry import RetryPolicy as RetryPolicy
-from apimachinery.client.transport import (
-    AsyncTransport,
-    Request,
-    SyncTransport,
-    TransportError,
-    TransportResponse,
-)
+from apimachinery.client.transport import Transport
 from apimachinery.openapi.answers import read_answer, stream_reader
 from apimachinery.openapi.encoding import make_request
 from apimachinery.openapi.errors import HttpError
@@ -30,14 +26,14 @@ from apimachinery.openapi.pages import PageWalk
 from apimachinery.openapi.retrying import wait_before_next
 
 T = TypeVar("T")
-Transport = TypeVar("Transport", bound=SyncTransport | AsyncTransport)
+Way = TypeVar("Way", bound=Transport | AsyncTransport)
 SECONDS: Final = 60.0
 
 
-class _Connection(Generic[Transport]):
+class _Connection(Generic[Way]):
     """What both clients know: the server, the credentials, how long a request may take, and a transport by server."""
 
-    _connect: type[Transport]
+    _connect: type[Way]
 
     def __init__(
         self,
@@ -60,9 +56,9 @@ class _Connection(Generic[Transport]):
         self._credentials = {name: given for name, given in credentials.items() if given is not None}
         self._elsewhere = server == default_server
         self._certificate_authority = certificate_authority
-        self._transports: dict[str, Transport] = {server: self._transport_to(server)}
+        self._transports: dict[str, Way] = {server: self._transport_to(server)}
 
-    def _transport_to(self, server: str) -> Transport:
+    def _transport_to(self, server: str) -> Way:
         return self._connect(Config(server=server, certificate_authority=self._certificate_authority))
 
     def _server_of(self, operation: Operation[Any]) -> str:
@@ -75,7 +71,7 @@ class _Connection(Generic[Transport]):
     def _page(self, operation: Operation[Any], walk: PageWalk) -> Request:
         return walk.request(self._request(operation, tuple(walk.arguments), LEFT_OUT, ""))
 
-    def _transport(self, operation: Operation[Any]) -> Transport:
+    def _transport(self, operation: Operation[Any]) -> Way:
         server = self._server_of(operation)
         transport = self._transports.get(server)
         if transport is None:
@@ -103,10 +99,10 @@ class _Connection(Generic[Transport]):
         )
 
 
-class Client(_Connection[SyncTransport]):
+class Client(_Connection[Transport]):
     """Sends operations and waits. Safe to share between threads; close it, or use it in ``with``."""
 
-    _connect = SyncTransport
+    _connect = Transport
 
     def call(
         self, operation: Operation[T], *arguments: Any, body: Any = LEFT_OUT, content_type: str = ""

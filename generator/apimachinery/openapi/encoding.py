@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from apimachinery.client.transport import Request
+from apimachinery.client.endpoint import Request
 from apimachinery.openapi.operation import LEFT_OUT, Body, Credential, Operation, Parameter, SecurityScheme
 from apimachinery.openapi.streams import is_stream
 

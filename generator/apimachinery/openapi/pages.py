@@ -13,7 +13,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 import msgspec
 
-from apimachinery.client.transport import Request, TransportResponse
+from apimachinery.client.endpoint import Request, TransportResponse
 from apimachinery.openapi.errors import UnreadableAnswerError
 from apimachinery.openapi.operation import Operation
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from apimachinery.client.endpoint import TransportError
 from apimachinery.client.retry import Patience
-from apimachinery.client.transport import TransportError
 from apimachinery.meta.errors import ApiError
 from apimachinery.openapi.errors import HttpError
 

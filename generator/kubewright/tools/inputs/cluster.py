@@ -15,8 +15,8 @@ from typing import Any
 from apimachinery.client import calls
 from apimachinery.client.calls import UNSTRUCTURED, Call, ListOptions, Target
 from apimachinery.client.connection import Client
+from apimachinery.client.endpoint import Request
 from apimachinery.client.errors import Forbidden, NotFound
-from apimachinery.client.transport import Request
 from apimachinery.meta.resources import Resource
 
 _CRDS = Target(

@@ -12,8 +12,8 @@ from urllib.parse import quote
 from apimachinery.client.calls import UNSTRUCTURED, Call
 from apimachinery.client.config import Config, ConfigError
 from apimachinery.client.connection import Client
+from apimachinery.client.endpoint import Request
 from apimachinery.client.errors import ApiError, TransportError
-from apimachinery.client.transport import Request
 
 DISCOVERY = ",".join(
     f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"

@@ -175,7 +175,7 @@ def _cluster(options: argparse.Namespace) -> Iterator[Client]:
 def _metrics(client: Client) -> str:
     """The metrics of a cluster. Raises ApiError, TransportError."""
     from apimachinery.client.calls import Call
-    from apimachinery.client.transport import Request
+    from apimachinery.client.endpoint import Request
 
     call = Call(Request("GET", "/metrics"), lambda data: data.decode("utf-8", "replace"), repeatable=True)
     return client.run(call)

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
 from apimachinery.client.calls import UNSTRUCTURED, Call
+from apimachinery.client.endpoint import Request
 from apimachinery.client.errors import Conflict, NotFound
-from apimachinery.client.transport import Request
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _PAGE = 500

@@ -66,8 +66,8 @@ def _live(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     from apimachinery.client.calls import UNSTRUCTURED, Call
     from apimachinery.client.config import Config, ConfigError
     from apimachinery.client.connection import Client
+    from apimachinery.client.endpoint import Request
     from apimachinery.client.errors import ApiError, TransportError
-    from apimachinery.client.transport import Request
 
     try:
         with Client(Config.load(options.kubeconfig, context=options.context)) as client:
