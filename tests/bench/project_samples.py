@@ -4,8 +4,8 @@
 
 FOLDER has the definitions, each line of ``objects`` is ``[name, object]``. What a server stores of an object, fields
 that its schema does not know pruned, must come out of the types alone, out of the scheme, and out of the scheme after
-a label was set. Prints ``[how many came out alike, a line for each fault]``. Nulls mean absent, but for nullable
-fields.
+a label was set. Prints ``[how many came out alike, a line for each fault]``. A null means absent, or the zero value of
+a field that must be there.
 """
 
 from __future__ import annotations
@@ -42,13 +42,6 @@ def definitions(folder: Path) -> Iterator[Json]:
                     yield each
 
 
-def bare(value: Json) -> Json:
-    """Without nulls."""
-    if isinstance(value, dict):
-        return {key: bare(item) for key, item in value.items() if item is not None}
-    return [bare(item) for item in value] if isinstance(value, list) else value
-
-
 def declared(schema: Json) -> Json:
     """The schema without fields that it keeps beyond those it declares."""
     if isinstance(schema, list):
@@ -70,25 +63,28 @@ def fault(scheme: Any, schema: CustomSchema, types: CustomSchema, value: Json) -
         ("types", json.loads(msgspec.json.encode(obj)), seen),
         ("scheme", json.loads(scheme.encode(obj)), stored),
     ):
-        if bare(got) != bare(expected):
-            return f"{name}: {next(differences(bare(expected), bare(got)))}"
+        for found in differences(expected, got):
+            return f"{name}: {found}"
     obj.metadata.labels = {**(obj.metadata.labels or {}), LABEL: "yes"}
     got = json.loads(scheme.encode(obj))
     if got["metadata"]["labels"].pop(LABEL, None) != "yes":
         return "changed: no label"
     stored["metadata"].setdefault("labels", {})
-    if bare(got) != bare(stored):
-        return f"changed: {next(differences(bare(stored), bare(got)))}"
-    return None
+    return next((f"changed: {found}" for found in differences(stored, got)), None)
 
 
 def differences(old: Json, new: Json, path: str = "") -> Iterator[str]:
     """Where two values differ."""
+    if old is None and not new:
+        return
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted({*old, *new}):
             inner = f"{path}.{key}"
-            if key not in new or key not in old:
-                yield f"{inner} {'came from nowhere' if key in new else 'is lost'}"
+            if key not in old:
+                yield f"{inner} came from nowhere"
+            elif key not in new:
+                if old[key] is not None:
+                    yield f"{inner} is lost"
             else:
                 yield from differences(old[key], new[key], inner)
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):

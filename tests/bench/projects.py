@@ -101,7 +101,10 @@ class Project:
                 if any(fnmatch.fnmatch(path, pattern) for pattern in self.definitions):
                     target = self.folder / name / path
                     target.parent.mkdir(parents=True, exist_ok=True)
-                    target.write_bytes(self.git("show", f"{release}:{path}"))
+                    try:
+                        target.write_bytes(self.git("show", f"{release}:{path}"))
+                    except subprocess.CalledProcessError:
+                        print(f"  {self.name}: the clone lacks {path}", file=sys.stderr)
 
     def crds(self) -> Iterator[Json]:
         """The definitions of the newer release."""
@@ -208,7 +211,7 @@ def _samples(project: Project) -> tuple[list[tuple[str, Json]], int]:
             continue
         try:
             content = project.git("cat-file", "blob", head.split()[2])
-        except subprocess.CalledProcessError:  # the largest files of a clone may be missing
+        except subprocess.CalledProcessError:  # the clone lacks it, as some lack their largest files
             continue
         if not any(group in content for group in groups):
             continue

@@ -27,6 +27,7 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 from tests.openapi.drawing import Described, Undrawable
 
+from apimachinery.openapi.encoding import encode, plain
 from apimachinery.openapi.operation import Left
 from apimachinery.typed.unions import read_untagged
 from kubewright.cli import main
@@ -48,9 +49,9 @@ class Judge:
 
     def judge(self, method: str, target: str, headers: dict[str, str], body: bytes) -> None:
         path, given, said, drawn, media = self.expected
-        plain, _, query = target.partition("?")
+        route, _, query = target.partition("?")
         pattern = re.sub(r"\\\{[^{}]+?\\\}", "([^/]*)", re.escape(path.partition("?")[0]))
-        match = re.fullmatch(pattern, plain)
+        match = re.fullmatch(pattern, route)
         if method.lower() != said["method"] or match is None:
             self.wrong.append(f"{method} {target} for {said['method']} {path}")
             return
@@ -303,10 +304,10 @@ def _call(
         result = function(*bound[0], **bound[1])
         if (
             wanted is not None
-            and not same(msgspec.to_builtins(result), wanted)
+            and not same(plain(result), wanted)
             and not isinstance(wanted, float)
         ):
-            judge.wrong += [f"answer {wanted!r} was read as {msgspec.to_builtins(result)!r}"[:300]]
+            judge.wrong += [f"answer {wanted!r} was read as {plain(result)!r}"[:300]]
     except Exception as error:
         judge.wrong.append(f"{type(error).__name__}: {error}"[:300])
     outcome.called += 1
@@ -414,7 +415,7 @@ def typed(value: Json, kinds: Any) -> Any:
     ):
         try:
             made = msgspec.convert(value, kind, builtin_types=(), dec_hook=read_untagged)
-            if same(msgspec.to_builtins(made), value):
+            if same(json.loads(encode(made)), value):
                 return made
         except (msgspec.ValidationError, TypeError) as error:
             first = first or error

@@ -17,6 +17,7 @@ import msgspec
 from apimachinery.client.endpoint import Request
 from apimachinery.openapi.operation import LEFT_OUT, Body, Credential, Operation, Parameter, SecurityScheme
 from apimachinery.openapi.streams import is_stream
+from apimachinery.typed.undeclared import OpenPart, written
 
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
@@ -87,7 +88,12 @@ def _proofs(
 
 def plain(value: Any) -> Any:
     """``value`` as JSON has it, but bytes stay bytes."""
-    return msgspec.to_builtins(value, builtin_types=(bytes,))
+    return written(value, msgspec.to_builtins(value, builtin_types=(bytes,)))
+
+
+def encode(value: Any) -> bytes:
+    """``value``, a generated model or made of them, as JSON."""
+    return msgspec.json.encode(plain(value) if OpenPart.__subclasses__() else value)
 
 
 def _text(value: Any) -> str:
@@ -104,7 +110,7 @@ def _escaped(value: Any) -> str:
 
 
 def _json(value: Any) -> str:
-    return quote(msgspec.json.encode(value).decode(), safe="")
+    return quote(encode(value).decode(), safe="")
 
 
 def _path_text(parameter: Parameter, value: Any) -> str:
@@ -130,7 +136,7 @@ def _path_text(parameter: Parameter, value: Any) -> str:
 
 def _header_text(parameter: Parameter, value: Any) -> str:
     if parameter.media_type:
-        return msgspec.json.encode(value).decode()
+        return encode(value).decode()
     given = plain(value)
     if isinstance(given, list):
         text = ",".join(map(_text, given))
@@ -187,7 +193,7 @@ def encode_body(bodies: Sequence[Body], body: Any, content_type: str) -> tuple[b
     media_type = content_type or chosen.media_type
     head = media_type.partition(";")[0].strip().lower()
     if is_json(head):
-        return msgspec.json.encode(body), media_type
+        return encode(body), media_type
     if head == FORM:
         fields = plain(body)
         pairs = (pair for name, item in fields.items() for pair in _field_pairs(name, item, chosen))
@@ -198,7 +204,7 @@ def encode_body(bodies: Sequence[Body], body: Any, content_type: str) -> tuple[b
         return bytes(body), media_type if "*" not in media_type else "application/octet-stream"
     if isinstance(body, str):
         return body.encode(), media_type if "*" not in media_type else "text/plain; charset=utf-8"
-    return msgspec.json.encode(body), "application/json" if "*" in media_type else media_type
+    return encode(body), "application/json" if "*" in media_type else media_type
 
 
 def _field_pairs(name: str, value: Any, body: Body) -> Iterator[tuple[str, str]]:

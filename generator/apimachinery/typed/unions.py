@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, get_a
 
 import msgspec
 
+from apimachinery.typed.undeclared import REST, OpenPart, opened, part_and_fields
+
 T = TypeVar("T")
 _SHOWN: Final = 3
 
@@ -44,12 +46,13 @@ def _union_of(members: tuple[Any, ...]) -> _Union:
 
 def decode(content: bytes | str, kind: type[T]) -> T:
     """The JSON ``content`` as ``kind``, a generated model. Raises ``msgspec.DecodeError``."""
-    return msgspec.json.decode(content, type=kind, dec_hook=read_untagged)
+    made: T = msgspec.json.decode(content, type=opened(kind), dec_hook=read_untagged)
+    return made
 
 
 def read_untagged(kind: Any, value: Any) -> Any:
-    """Reads ``value``, plain JSON, as a member of the union ``kind``: the ``dec_hook`` of msgspec's decoders. Raises
-    ``ValueError`` where no member fits."""
+    """Reads ``value``, plain JSON, as a member of the union ``kind``, or as a class with undeclared fields: the
+    ``dec_hook`` of msgspec's decoders. Raises ``ValueError`` where no member fits."""
     return _Reading().read(kind, value)
 
 
@@ -60,6 +63,8 @@ class _Reading:
         self._known: dict[tuple[int, Any], Any] = {}
 
     def read(self, kind: Any, value: Any) -> Any:
+        if (found := part_and_fields(kind, value)) is not None:
+            return msgspec.convert(found[1], found[0], dec_hook=self.read)
         if not isinstance(kind, _Union):
             raise NotImplementedError(f"{kind} is no type of a model")
         key = (id(value), kind)
@@ -109,7 +114,10 @@ def dropped_values(value: Any, made: Any) -> int:
 def _places(made: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(made, msgspec.Struct):
         for key, name in zip(made.__struct_encode_fields__, made.__struct_fields__, strict=True):
-            yield key, getattr(made, name)
+            if key == REST and isinstance(made, OpenPart):
+                yield from getattr(made, name).items()
+            else:
+                yield key, getattr(made, name)
     elif isinstance(made, dict):
         yield from made.items()
 

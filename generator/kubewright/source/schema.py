@@ -208,7 +208,7 @@ class SchemaReader:
         if (
             not self.dialect.structural
             and isinstance(single, list)
-            and _refers(single)
+            and (_refers(single) or "properties" not in schema)
             and word in ("", "object")
         ):
             whole = self._composed(schema, ())

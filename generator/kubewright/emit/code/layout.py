@@ -60,6 +60,8 @@ from kubewright.ir.words import singular
 from kubewright.location import NOWHERE
 
 MAX_NAME = 72
+REST, REST_ATTRIBUTE = "additionalProperties", "additional_properties"
+"""What the field of undeclared fields is called; a class that declares one of these has none."""
 _NOBODY = Definition(name="", group="", version="", value=Value(type=RawJson(), location=NOWHERE))
 
 
@@ -85,15 +87,17 @@ class FieldPlan:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassPlan:
     """One class. ``kind`` is its GVK where it is a Kind; ``path`` says which part of the definition it is;
-    ``is_open`` whether objects may hold fields besides the declared ones. With ``keeps_origin`` a Kind may hold,
-    anywhere inside, more than its model shows: unknown fields that are kept, or times of more digits. As a member of
-    a union that has a discriminator it has a ``tag``: the field and its values."""
+    ``is_open`` whether objects may hold fields besides the declared ones; ``rest`` is the field for these, in APIs
+    without kinds. With ``keeps_origin`` a Kind may hold, anywhere inside, more than its model shows: unknown fields
+    that are kept, or times of more digits. As a member of a union that has a discriminator it has a ``tag``: the
+    field and its values."""
 
     name: str
     definition: Definition
     path: str
     doc: str
     fields: tuple[FieldPlan, ...]
+    rest: tuple[FieldPlan, ...] = ()
     kind: tuple[str, str, str] | None = None
     is_list: bool = False
     is_open: bool = False
@@ -291,13 +295,14 @@ class _Planner:
         while pending:
             name, path, value = pending.pop(0)
             found: list[tuple[str, str, Value]] = []
-            fields = self._plan_fields(module, definition, name, path, value, found)
+            fields, rest = self._plan_fields(module, definition, name, path, value, found)
             yield ClassPlan(
                 name=name,
                 definition=definition,
                 path=path,
                 doc=value.doc,
                 fields=fields,
+                rest=rest,
                 kind=None if path else kind,
                 is_list=not path and _is_list(definition),
                 is_open=_is_open(value.type),
@@ -314,7 +319,7 @@ class _Planner:
         path: str,
         value: Value,
         found: list[tuple[str, str, Value]],
-    ) -> tuple[FieldPlan, ...]:
+    ) -> tuple[tuple[FieldPlan, ...], tuple[FieldPlan, ...]]:
         struct = value.type.body if isinstance(value.type, EmbeddedObject) else value.type
         assert isinstance(struct, Struct)
         attributes = self.naming.members([member.wire_name for member in struct.fields], self.reserved)
@@ -325,7 +330,7 @@ class _Planner:
             if isinstance(node, Struct | EmbeddedObject | RawJson) and (is_class(node) or is_named):
                 name = self._inline_name(module, definition, owner, word)
                 found.append((name, place, _as_struct(inner)))
-                return NamedExpr("", name)
+                return NamedExpr("", name, is_open=self.keeps_undeclared(node))
             expr = unnamed(inner, word, place)
             if is_named and not isinstance(expr, NamedExpr):
                 return NamedExpr("", self._item(module, definition, owner, word, expr, inner))
@@ -356,7 +361,14 @@ class _Planner:
         for member in _head_first(struct.fields, is_kind=not path and _kind_of(definition) is not None):
             expr = type_of(member.value, member.wire_name, f"{path}.{member.wire_name}")
             plans.append(self._field(definition, member, attributes[member.wire_name], expr))
-        return tuple(plans)
+        if not self.keeps_undeclared(struct) or struct.extra is None:
+            return tuple(plans), ()
+        values = MapOfExpr(maybe_null(struct.extra, "value", f"{path}{{}}"))
+        undeclared = Field(wire_name=REST, required=False, value=struct.extra)
+        rest = replace(
+            self._field(definition, undeclared, REST_ATTRIBUTE, values), factory="dict", nullable=False
+        )
+        return tuple(plans), (rest,)
 
     def _field(self, definition: Definition, member: Field, attribute: str, expr: TypeExpr) -> FieldPlan:
         return FieldPlan(
@@ -453,7 +465,17 @@ class _Planner:
         if not self.has_unions or self.unions.is_open(value):
             return ANY
         members = tuple(dict.fromkeys(self._value_type(module, each) for each in value.alternatives))
-        return OneOf(members, self.unions.overlap(value)) if len(members) > 1 else members[0]
+        is_tried = self.unions.overlap(value) or any(isinstance(m, NamedExpr) and m.is_open for m in members)
+        return OneOf(members, is_tried) if len(members) > 1 else members[0]
+
+    def keeps_undeclared(self, node: Type) -> bool:
+        """Whether a class has a field for what its schema allows beside the fields that it declares."""
+        return (
+            self.has_unions
+            and isinstance(node, Struct)
+            and bool(node.fields and node.extra is not None)
+            and not {REST, REST_ATTRIBUTE} & {member.wire_name for member in node.fields}
+        )
 
     def _reference(self, module: ModulePlan, node: Ref) -> TypeExpr:
         target = self.table.get(node.name)
@@ -469,12 +491,13 @@ class _Planner:
             module.foreign[alias] = (external.package, external.module)
             return ForeignExpr(alias, external.class_name, node.name)
         home, name = self.module_names[target.group, target.version], self.class_names[target.name]
+        is_open = self.keeps_undeclared(meaning)
         if home == module.name:
-            return NamedExpr("", name, target.name)
+            return NamedExpr("", name, target.name, is_open)
         module.imports.add(home)
         if target.group == module.group and not target.kinds:
             module.shared.add((home, name))
-        return NamedExpr(home, name, target.name)
+        return NamedExpr(home, name, target.name, is_open)
 
     def _alias_type(self, module: ModulePlan, definition: Definition) -> TypeExpr:
         if definition.name in _reached_through_aliases(definition, self.table):

@@ -59,6 +59,8 @@ RESERVED_CLASSES = frozenset(keyword.kwlist) | {
     "UNSET",
     "UnsetType",
     "Untagged",
+    "Open",
+    "OpenPart",
     "datetime",
     "field",
     *(name for name in dir(__import__("builtins")) if name[0].isupper()),

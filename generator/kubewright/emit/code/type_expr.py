@@ -70,11 +70,12 @@ class OneOf:
 @dataclass(frozen=True, slots=True)
 class NamedExpr:
     """A class, an enum or another name of the package. ``module`` is empty for one of the module that is written;
-    ``definition`` is that of the spec, empty for a part of one."""
+    ``definition`` is that of the spec, empty for a part of one. Values of an open one may have undeclared fields."""
 
     module: str
     name: str
     definition: str = ""
+    is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)

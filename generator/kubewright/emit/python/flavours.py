@@ -284,7 +284,7 @@ class _Schema:
             members = list(ast.literal_eval(node.slice)) if isinstance(node.slice, ast.Tuple) else []
             members = members or [ast.literal_eval(node.slice)]
             return {"type": "string" if isinstance(members[0], str) else "integer", "enum": members}
-        if node.value.id == "Untagged":
+        if node.value.id in ("Untagged", "Open"):
             return self._type(home, node.slice)
         if node.value.id == "list":
             return {"type": "array", "items": self._type(home, node.slice)}

@@ -170,6 +170,7 @@ class Operations:
                     "datetime": "datetime" in words,
                     "events": "ServerSentEvent" in words,
                     "unions": "Untagged" in words,
+                    "open": "Open" in words,
                     "iterators": any(method.iterators for method in methods),
                     "typing": [name for name, used in typing.items() if used],
                 },

@@ -45,7 +45,8 @@ def annotation(expr: TypeExpr) -> str:
             text = " | ".join(dict.fromkeys(map(annotation, members)))
             return f"Untagged[{text}]" if tried else text
         case NamedExpr(module, name):
-            return f"{module}.{name}" if module else name
+            text = f"{module}.{name}" if module else name
+            return f"Open[{text}]" if expr.is_open else text
         case ForeignExpr(alias, name):
             return f"{alias}.{name}"
 

@@ -18,7 +18,7 @@ CLIENT_NAMES = frozenset(
 _TAKEN_ARGUMENTS = frozenset({"self", "body", "content_type", "str", "list", "dict", "int", "float", "bytes"})
 _RUNTIME = frozenset(
     {"Operation", "Parameter", "Body", "Left", "Any", "Literal", "Paging", "TypeAlias", "Untagged"}
-    | {"Iterator", "AsyncIterator"}
+    | {"Open", "Iterator", "AsyncIterator"}
 )
 
 

@@ -28,7 +28,7 @@ class StructClasses:
         lines = {
             c.name: [
                 _tag_line(f, c.tag[1]) if c.tag and f.wire_name == c.tag[0] else _field_line(f, c.kind)
-                for f in c.fields
+                for f in (*c.fields, *c.rest)
             ]
             for c in plan.classes
         }
@@ -64,7 +64,7 @@ class StructClasses:
 
     def _class(self, plan: ClassPlan, home: ModulePlan, lines: list[str]) -> dict[str, object]:
         return {
-            "header": class_header(plan.name, "Object" if plan.kind else "Part"),
+            "header": class_header(plan.name, _root(plan)),
             "docstring": docstring(self._doc(plan, home), 4),
             "kind": plan.kind
             and {
@@ -89,6 +89,10 @@ class StructClasses:
         if not described:
             return text
         return "\n".join([text, "", "Fields:", *(f"    {name}: {doc}" for name, doc in described)])
+
+
+def _root(plan: ClassPlan) -> str:
+    return "Object" if plan.kind else "OpenPart" if plan.rest else "Part"
 
 
 def _field_doc(field: FieldPlan, plan: ClassPlan) -> str:
@@ -138,8 +142,12 @@ class _Uses:
 
     @property
     def roots(self) -> list[str]:
-        kinds = {"Object" if c.kind else "Part" for c in self.plan.classes}
-        return sorted(kinds)
+        return sorted({*map(_root, self.plan.classes)} - {"OpenPart"})
+
+    @property
+    def undeclared(self) -> list[str]:
+        names = {"Open": "Open" in self._words(), "OpenPart": "OpenPart" in map(_root, self.plan.classes)}
+        return [name for name, used in names.items() if used]
 
     def _words(self) -> set[str]:
         return set(re.findall(r"(?<!\.)\b[A-Za-z_]\w*", re.sub(r'"[^"]*"', '""', self.text)))
