@@ -224,6 +224,8 @@ def _samples(project: Project) -> tuple[list[tuple[str, Json]], int]:
                 name = f"{len(found):05}.json"
                 (folder / name).write_text(json.dumps(value))
                 found[name] = (f"{path}#{index}", value)
+    if not found:
+        return [], 0
     done, _ = project.run(
         "-m", "kubewright", "validate", "--crds", "new", "samples", "--format", "json", "-q"
     )

@@ -302,11 +302,7 @@ def _call(
     try:
         bound = _bind(function, module, operation, arguments, media)
         result = function(*bound[0], **bound[1])
-        if (
-            wanted is not None
-            and not same(plain(result), wanted)
-            and not isinstance(wanted, float)
-        ):
+        if wanted is not None and not same(plain(result), wanted) and not isinstance(wanted, float):
             judge.wrong += [f"answer {wanted!r} was read as {plain(result)!r}"[:300]]
     except Exception as error:
         judge.wrong.append(f"{type(error).__name__}: {error}"[:300])

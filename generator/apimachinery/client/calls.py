@@ -26,7 +26,7 @@ from apimachinery.client.errors import (
     error_of_status,
 )
 from apimachinery.meta.resources import Resource
-from apimachinery.typed import lossless
+from apimachinery.typed import decoders, lossless
 from apimachinery.typed.object import Object
 
 T = TypeVar("T")
@@ -176,7 +176,7 @@ def typed_codec(model: type[T]) -> Codec[T]:
 
 
 def _make_codec(model: type[T]) -> Codec[T]:
-    decoder = msgspec.json.Decoder(model)
+    decoder = decoders.decoder(model)
 
     def read(raw: lossless.Origin) -> T:
         try:
@@ -222,7 +222,7 @@ def _event_reader(model: type[T]) -> Callable[[bytes], Event[T] | None]:
         nonlocal decoder
         if decoder is None:
             fields = [("type", Literal["ADDED", "MODIFIED", "DELETED"]), ("object", model)]
-            decoder = msgspec.json.Decoder(msgspec.defstruct("_Change", fields))
+            decoder = decoders.decoder(msgspec.defstruct("_Change", fields))
         try:
             change = decoder.decode(line)
         except UNDECODABLE:

@@ -5,6 +5,7 @@ Source: the APIResourceList that every group-version answers (/api/v1, /apis/GRO
 
 from __future__ import annotations
 
+from typing import Final
 from urllib.parse import quote
 
 import msgspec
@@ -29,6 +30,9 @@ class _ServedList(msgspec.Struct):
     resources: tuple[_Served, ...] = ()
 
 
+_read: Final = msgspec.json.Decoder(_ServedList).decode
+
+
 def served(api_version: str) -> Call[tuple[Resource, ...]]:
     """GET of the resources of a group-version (``v1``, ``apps/v1``), without subresources.
 
@@ -39,7 +43,7 @@ def served(api_version: str) -> Call[tuple[Resource, ...]]:
 
     def decode(raw: bytes) -> tuple[Resource, ...]:
         try:
-            found = msgspec.json.decode(raw, type=_ServedList)
+            found = _read(raw)
         except UNDECODABLE as error:
             raise UnreadableAnswer("an APIResourceList", error) from None
         return tuple(

@@ -26,6 +26,7 @@ from apimachinery.merge.typed import MergeType, Misfit, compare_objects, extract
 from apimachinery.meta.errors import ApiError, Cause
 from apimachinery.meta.resources import Resource
 from apimachinery.typed import lossless
+from apimachinery.typed.decoders import prepare
 from apimachinery.typed.object import Object
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ class LocalApply(Generic[T]):
         if before is not None:
             after = keep_times(before, after)
         changes = tuple(self.diff(before or {}, after))
+        prepare(self._model)
         try:
             made: T = msgspec.json.decode(msgspec.json.encode(after), type=self._model)
         except msgspec.ValidationError as error:

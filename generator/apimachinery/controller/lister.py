@@ -15,6 +15,7 @@ from apimachinery.controller.kinds import as_json
 from apimachinery.controller.written import Entry, Key, WrittenObjects, newer
 from apimachinery.meta.resources import Resource
 from apimachinery.meta.selectors import LabelSelector, parse_label_selector
+from apimachinery.typed.decoders import prepare
 
 T = TypeVar("T")
 
@@ -68,6 +69,7 @@ class OwnWrites(Generic[T]):
     def _as_cached(self, obj: Any) -> T:
         made = obj
         if not isinstance(made, self._model) or self._options.transform is not None:
+            prepare(self._model)
             made = msgspec.convert(as_json(obj), self._model)
         return self._options.transform(made) if self._options.transform is not None else made  # type: ignore[no-any-return]
 

@@ -42,6 +42,9 @@ class _Deleted(msgspec.Struct):
     details: _Details = msgspec.field(default_factory=_Details)
 
 
+_read: Final = msgspec.json.Decoder(_Deleted).decode
+
+
 class WrittenObjects:
     """The last write of each object, by resource; safe to share between threads."""
 
@@ -108,7 +111,7 @@ def newer(version: str, than: str) -> bool:
 
 def _uid(body: bytes) -> str:
     try:
-        return msgspec.json.decode(body, type=_Deleted).details.uid
+        return _read(body).details.uid
     except msgspec.DecodeError:
         return ""
 

@@ -13,6 +13,7 @@ from apimachinery.openapi.encoding import is_json
 from apimachinery.openapi.errors import HttpError, UnreadableAnswerError
 from apimachinery.openapi.operation import Operation
 from apimachinery.openapi.streams import EVENTS, LINES, EventReader, LineReader
+from apimachinery.typed.decoders import decoder
 from apimachinery.typed.unions import read_untagged
 
 T = TypeVar("T")
@@ -81,4 +82,4 @@ def _decode(content: bytes, media_type: str, declared: Any) -> Any:
 
 @cache
 def _decoder(declared: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(declared, dec_hook=read_untagged)
+    return decoder(declared, read_untagged)

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from apimachinery.typed.decoders import prepare
+
 T = TypeVar("T")
 _NULL = re.compile(r"^Expected `([a-z |]+)`, got `null` - at `\$(.*)`$")
 _MISSING = re.compile(r"^Object missing required field `([^`]*)`(?: - at `\$(.*)`)?$")
@@ -24,6 +26,7 @@ _MAX_MENDS = 200
 def convert_leniently(value: Any, cls: type[T], refusal: msgspec.ValidationError) -> T:
     """``value``, which is changed in place, as ``cls``; ``refusal`` is why it did not fit. Raises the last refusal
     where something else is wrong than nulls and missing fields."""
+    prepare(cls)
     required: set[tuple[str, ...]] = set()
     for _ in range(_MAX_MENDS):
         if not _mend(value, str(refusal), required):

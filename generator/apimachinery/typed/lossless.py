@@ -30,6 +30,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
+from apimachinery.typed.decoders import prepare
 from apimachinery.typed.object import ON_COPY, Object
 
 T = TypeVar("T")
@@ -141,6 +142,7 @@ def encode(obj: Object) -> bytes:
     raw = origin_of(obj)
     if raw is None:
         return msgspec.json.encode(obj)
+    prepare(type(obj))
     try:
         old = msgspec.json.decode(raw, type=type(obj))
     except msgspec.ValidationError as refusal:

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from apimachinery.typed import lossless
+from apimachinery.typed import decoders, lossless
 from apimachinery.typed.lenient import convert_leniently
 from apimachinery.typed.object import Object
 
@@ -86,7 +86,7 @@ class Scheme:
         cls = self.class_for(meta.api_version, meta.kind)
         decoder = self._decoders.get(cls)
         if decoder is None:
-            decoder = self._decoders[cls] = msgspec.json.Decoder(cls)
+            decoder = self._decoders[cls] = decoders.decoder(cls)
         try:
             made = decoder.decode(content)
         except msgspec.ValidationError as refusal:
@@ -98,6 +98,7 @@ class Scheme:
     def from_dict(self, value: Mapping[str, Any]) -> Object:
         """The typed object of plain JSON ``value``. Raises as ``decode`` does."""
         cls = self.class_for(str(value.get("apiVersion", "")), str(value.get("kind", "")))
+        decoders.prepare(cls)
         try:
             made = msgspec.convert(value, cls)
         except msgspec.ValidationError as refusal:

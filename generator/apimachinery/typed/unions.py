@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, get_a
 
 import msgspec
 
+from apimachinery.typed.decoders import prepare
 from apimachinery.typed.undeclared import REST, OpenPart, opened, part_and_fields
 
 T = TypeVar("T")
@@ -46,6 +47,7 @@ def _union_of(members: tuple[Any, ...]) -> _Union:
 
 def decode(content: bytes | str, kind: type[T]) -> T:
     """The JSON ``content`` as ``kind``, a generated model. Raises ``msgspec.DecodeError``."""
+    prepare(opened(kind))
     made: T = msgspec.json.decode(content, type=opened(kind), dec_hook=read_untagged)
     return made
 
@@ -64,6 +66,7 @@ class _Reading:
 
     def read(self, kind: Any, value: Any) -> Any:
         if (found := part_and_fields(kind, value)) is not None:
+            prepare(found[0])
             return msgspec.convert(found[1], found[0], dec_hook=self.read)
         if not isinstance(kind, _Union):
             raise NotImplementedError(f"{kind} is no type of a model")
@@ -81,6 +84,7 @@ class _Reading:
     def _best(self, kind: _Union, value: Any) -> Any:
         found, fewest, reasons = None, -1, []
         for member in kind.members:
+            prepare(member)
             try:
                 made = msgspec.convert(value, member, dec_hook=self.read)
             except msgspec.ValidationError as refusal:
