@@ -176,7 +176,7 @@ def typed_codec(model: type[T]) -> Codec[T]:
 
 
 def _make_codec(model: type[T]) -> Codec[T]:
-    decoder = decoders.decoder(model)
+    decoder: msgspec.json.Decoder[T] = decoders.decoder(model)
 
     def read(raw: lossless.Origin) -> T:
         try:
