@@ -8,7 +8,7 @@ import pytest
 
 from apimachinery.server.node.behaviour import FOREVER, NodeBehaviour, Plan
 from apimachinery.server.node.containers import PodLife
-from apimachinery.server.node.runs import CommandRun
+from apimachinery.server.node.runs import MOST_STEPS, CommandRun
 
 IDLE = "image's-own-program"
 
@@ -91,6 +91,12 @@ SIDECAR = container("side", "sleep", "infinity", restartPolicy="Always")
         (pod(sh("c", "exit 0"), restartPolicy="OnFailure"), Plan(), {0: "Succeeded c=0+0"}),
         (pod(sh("c", "echo a; server --port 80")), Plan(), {9: "Running c=R+0"}),
         (pod(sh("c", "while true; do sleep 1; done")), Plan(), {9: "Running c=R+0"}),
+        (pod(sh("c", "while true; do true; done")), Plan(), {9: "Running c=R+0"}),
+        (
+            pod(sh("c", "if [[ -r /f ]]; then exit 0; else touch /f; exit 1; fi"), restartPolicy="OnFailure"),
+            Plan(),
+            {0: "Running c=w:CrashLoopBackOff+1", 1: "Succeeded c=0+1"},
+        ),
         (
             pod(container("c"), sh("d", "exit 3"), restartPolicy="Never"),
             Plan(),
@@ -151,6 +157,15 @@ SIDECAR = container("side", "sleep", "infinity", restartPolicy="Always")
 def test_what_containers_do(made: dict[str, Any], plan: Plan, shown: dict[float, str]) -> None:
     node = Node(made, plan)
     assert {moment: node.shown(moment) for moment in shown} == shown
+
+
+def test_a_loop_is_not_made_up_for_when_the_clock_jumps() -> None:
+    node = Node(pod(sh("c", "while true; do echo polo; sleep 1; done")))
+    node.at(3)
+    assert node.behaviour.log(node.pod, "c") == "polo\n" * 4
+    node.at(30 * 86400)
+    said = node.behaviour.log(node.pod, "c") or ""
+    assert said.count("polo") < 10 * MOST_STEPS
 
 
 def test_a_pod_that_is_through_changes_no_more() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import operator
 import posixpath
 import re
 import tarfile
@@ -175,24 +176,139 @@ def _rm(command: Command, files: Files, words: Sequence[str]) -> Ran:
     return Ran()
 
 
+_COMPARED: dict[str, Callable[[int, int], bool]] = {
+    "-eq": operator.eq,
+    "-ne": operator.ne,
+    "-lt": operator.lt,
+    "-le": operator.le,
+    "-gt": operator.gt,
+    "-ge": operator.ge,
+}
+
+
 def _test(command: Command, files: Files, words: Sequence[str]) -> Ran:
-    given = list(words[:-1]) if words[-1:] == ["]"] else list(words)
+    given = list(words[:-1]) if words[-1:] in (["]"], ["]]"]) else list(words)
+    negated = False
+    while given[:1] == ["!"] and len(given) > 1:
+        negated, given = not negated, given[1:]
+    holds = _holds(files, given)
+    if holds is None:
+        return Ran(stderr=b"test: unknown operand\n", exit_code=2)
+    return Ran(exit_code=int(holds == negated))
+
+
+def _holds(files: Files, given: list[str]) -> bool | None:
+    """Whether what is tested is so; None for what is not known."""
     match given:
-        case ["-f" | "-e", path]:
-            holds = absolute(path) in files
+        case ["-f" | "-e" | "-r" | "-w" | "-x", path]:
+            return absolute(path) in files or (given[0] != "-f" and _is_folder(files, path))
+        case ["-s", path]:
+            return bool(files.get(absolute(path)))
         case ["-d", path]:
-            holds = any(name.startswith(absolute(path).rstrip("/") + "/") for name in files)
+            return _is_folder(files, path)
         case ["-n", text] | [text]:
-            holds = bool(text)
+            return bool(text)
         case ["-z", text]:
-            holds = not text
+            return not text
+        case []:
+            return False
         case [one, "=" | "==", other]:
-            holds = one == other
+            return one == other
         case [one, "!=", other]:
-            holds = one != other
-        case _:
-            return Ran(stderr=b"test: unknown operand\n", exit_code=2)
-    return Ran(exit_code=int(not holds))
+            return one != other
+        case [one, compared, other] if compared in _COMPARED and _is_number(one) and _is_number(other):
+            return _COMPARED[compared](int(one), int(other))
+    return None
+
+
+def _is_folder(files: Files, path: str) -> bool:
+    return any(name.startswith(absolute(path).rstrip("/") + "/") for name in files)
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[-+]?[0-9]{1,18}", text) is not None
+
+
+_TERM = re.compile(r"\s*([0-9]{1,18}|\$?[A-Za-z_]\w*|[-+*/%()])")
+_OPERATIONS: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": lambda one, other: int(one / other) if other else 0,
+    "%": lambda one, other: one - other * int(one / other) if other else 0,
+}
+
+
+def summed(text: str, variables: Mapping[str, str]) -> int:
+    """The value of ``$((…))``: sums, products and brackets; 0 for what it does not know."""
+    terms = [each.lstrip("$") for each in _TERM.findall(text)]
+
+    def value(least: int) -> int:
+        term = terms.pop(0) if terms else "0"
+        if term == "(":
+            found = value(0)
+            if terms[:1] == [")"]:
+                terms.pop(0)
+        elif term == "-":
+            found = -value(2)
+        else:
+            term = term if term.isdigit() else variables.get(term, "0")
+            found = int(term) if _is_number(term) else 0
+        while terms and terms[0] in _OPERATIONS and (1 if terms[0] in "*/%" else 0) >= least:
+            sign = terms.pop(0)
+            found = _OPERATIONS[sign](found, value(2 if sign in "*/%" else 1))
+        return found
+
+    return value(0)
+
+
+def _expr(command: Command, files: Files, words: Sequence[str]) -> Ran:
+    if not words or any(
+        not (_is_number(word) or word in ("+", "-", "*", "/", "%", "(", ")")) for word in words
+    ):
+        return Ran(stderr=b"expr: syntax error\n", exit_code=2)
+    found = summed(" ".join(words), {})
+    return Ran(f"{found}\n".encode(), exit_code=int(found == 0))
+
+
+def _wc(command: Command, files: Files, words: Sequence[str]) -> Ran:
+    flags = "".join(word[1:] for word in words if word.startswith("-")) or "lwc"
+    paths = [word for word in words if not word.startswith("-")]
+    if paths and absolute(paths[0]) not in files:
+        return _missing("wc", paths[0])
+    data = files[absolute(paths[0])] if paths else command.stdin
+    counts = {"l": data.count(b"\n"), "w": len(data.split()), "c": len(data)}
+    shown = [str(counts[flag]) for flag in "lwc" if flag in flags]
+    return Ran((" ".join([*shown, *paths[:1]]) + "\n").encode())
+
+
+def _awk(command: Command, files: Files, words: Sequence[str]) -> Ran:
+    printed = re.fullmatch(r"\s*\{\s*print\s+\$(\d+)\s*\}\s*", words[0]) if len(words) == 1 else None
+    if printed is None:
+        return Ran(stderr=b"awk: only {print $N} of stdin\n", exit_code=2)
+    number = int(printed[1])
+    lines = command.stdin.decode("utf-8", "replace").splitlines()
+    fields = [[line, *line.split()] for line in lines]
+    return Ran("".join(f"{each[number] if number < len(each) else ''}\n" for each in fields).encode())
+
+
+def _moves(*, keeps: bool) -> Callable[[Command, Files, Sequence[str]], Ran]:
+    """``cp`` and ``mv`` of one file."""
+
+    def move(command: Command, files: Files, words: Sequence[str]) -> Ran:
+        program = "cp" if keeps else "mv"
+        paths = [word for word in words if not word.startswith("-")]
+        if len(paths) != 2:
+            return Ran(stderr=f"{program}: one file, and where it goes\n".encode(), exit_code=1)
+        source, target = absolute(paths[0]), absolute(paths[1])
+        if source not in files:
+            return _missing(program, paths[0])
+        if paths[1].endswith("/") or _is_folder(files, target) or target.strip("/") in FOLDERS:
+            target = posixpath.join(target, posixpath.basename(source))
+        files[target] = files[source] if keeps else files.pop(source)
+        return Ran()
+
+    return move
 
 
 def _tar(command: Command, files: Files, words: Sequence[str]) -> Ran:
@@ -247,10 +363,13 @@ def _ends(code: int) -> Callable[[Command, Files, Sequence[str]], Ran]:
 
 
 PROGRAMS: dict[str, Callable[[Command, Files, Sequence[str]], Ran]] = {
+    "awk": _awk,
     "cat": _cat,
+    "cp": _moves(keeps=True),
     "date": _date,
     "echo": _echo,
     "env": _env,
+    "expr": _expr,
     "gzip": lambda command, files, words: Ran(gzip.compress(command.stdin)),
     "printenv": _env,
     "printf": _printf,
@@ -262,10 +381,14 @@ PROGRAMS: dict[str, Callable[[Command, Files, Sequence[str]], Ran]] = {
     "sleep": _sleep,
     "touch": _touch,
     "mkdir": _mkdir,
+    "mv": _moves(keeps=False),
     "rm": _rm,
     "test": _test,
     "[": _test,
+    "[[": _test,
+    "tail": lambda command, files, words: Ran(stderr=b"tail: only -f /dev/null\n", exit_code=1),
     "tar": _tar,
     "true": _ends(0),
     "false": _ends(1),
+    "wc": _wc,
 }

@@ -15,6 +15,10 @@ from apimachinery.server.node.shell import ContainerShell, ShellOutput, Unknown
 FOREVER = float("inf")
 MOST_OUTPUT = 1 << 20
 """What is kept of what a container said."""
+QUICK_STEPS, SLOW_SECONDS = 100, 10.0
+"""A command that goes on after so many steps, such as ``while true; do sleep 1; done``, is looked at so seldom."""
+MOST_STEPS = 1000
+"""At one look: what a clock that moved by a month leaves behind is not made up for."""
 
 
 class CommandRun:
@@ -26,6 +30,7 @@ class CommandRun:
         self._line = ShellOutput()
         self._steps: Generator[float, None, int] = shell.steps(command, self._line)
         self._next = 0.0
+        self._made = 0
         self.has_ended = False
         self.exit_code = 0
         self.go_on(0.0)
@@ -37,7 +42,12 @@ class CommandRun:
 
     def go_on(self, seconds: float) -> float:
         """Goes on to so many seconds after its beginning; seconds until the next step."""
+        most = self._made + MOST_STEPS
         while not self.has_ended and self._next <= seconds:
+            self._made += 1
+            if self._made > most:
+                self._next = seconds + SLOW_SECONDS
+                break
             try:
                 self._next += next(self._steps)
             except StopIteration as end:
@@ -46,7 +56,7 @@ class CommandRun:
                 if not self._line.began:
                     raise
                 self._next = FOREVER  # an image's own program from here on
-        return self._next - seconds
+        return max(self._next - seconds, SLOW_SECONDS if self._made > QUICK_STEPS else 0.0)
 
     def ask(self, argv: Sequence[str]) -> int | None:
         """How a command in the same container ends, without a wait; None where that cannot be known."""

@@ -1,18 +1,17 @@
 """The default of commands in containers: files in memory for each pod, a few programs, and a small ``sh -c``.
 
-A line is commands joined by ``;``, ``&&``, ``||`` and ``|``, each with words in quotes, ``$NAME``, ``$(COMMAND)`` and
-redirections (``>``, ``>>``, ``<``, ``2>``, ``>&2``, ``2>&1``), and ``for NAME in WORDS; do …; done``. ``programs`` has
-what can be run. Volumes are not mounted: a container sees what was written into its pod.
+``shell_syntax`` has the grammar, ``programs`` what can be run. Volumes are not mounted: a container sees what was
+written into its pod.
 """
 
 from __future__ import annotations
 
 import re
-import shlex
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from typing import Any
 
 from apimachinery.server.node.commands import Command, CommandInput, ErrorOutput, Pod, Ran
 from apimachinery.server.node.programs import (
@@ -23,24 +22,46 @@ from apimachinery.server.node.programs import (
     environment_of,
     seconds_of,
     substituted,
+    summed,
     whole,
 )
+from apimachinery.server.node.shell_syntax import (
+    CommandList,
+    For,
+    If,
+    LoopWhile,
+    Node,
+    Piped,
+    Redirection,
+    ShellSyntaxError,
+    Simple,
+    Subshell,
+    Word,
+    parse_shell,
+)
 
-_VARIABLE = re.compile(r"\$(\w+|\{\w+\})")
-_COMMAND = re.compile(r"\$\(([^()]*)\)")
-_LOOP = re.compile(r"\bfor\s+(\w+)\s+in\b([^;\n]*)[;\n]\s*do\s(.*?)[;\n]\s*done\b", re.S)
-_KEYWORDS = frozenset(("for", "while", "until", "if", "case", "function"))
-_ERRORS = "\x02"
-"""Stands for the 2 of ``2>`` until the line is split."""
-_ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
-_PUNCTUATION = re.compile(r"[;&|<>()]+")
-_REDIRECTIONS = (">", ">>", "<", ">&")
+_OPTIONS = re.compile(r"-[a-z]+")
 _SHELLS = ("sh", "bash", "ash")
-_JOINTS = ("&&", "||", ";", "|")
+BUSY_ROUNDS, BUSY_SECONDS = 100, 60.0
+"""A loop that does not sleep goes on after so many rounds so much later, as it would keep the node from everything."""
+MOST_ROUNDS = 10_000
+"""After which the shell gives up where somebody waits for it."""
+MOST_SAID = 2 << 20
+_NOTHING = frozenset((":", "trap", "set", "export", "wait", "umask"))
+"""Builtins that change nothing that is seen here."""
+Steps = Generator[float, None, Any]
 
 
 class Unknown(Exception):
     """A command of which nobody here knows what it does."""
+
+
+class _Exit(Exception):
+    """The end of a line, with its code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
 
 
 @dataclass(slots=True)
@@ -59,6 +80,8 @@ class ShellOutput:
         self.out += out
         self.errors += errors
         self.said += out + errors
+        for kept in (self.out, self.errors, self.said):
+            del kept[: max(len(kept) - MOST_SAID, 0)]
 
 
 class ContainerShell:
@@ -79,7 +102,7 @@ class ContainerShell:
                 return Ran(self._session(command))
             if (text := _script(argv)) is not None:
                 return self._line(command, text)
-        return self._program(command, argv)
+        return run_program(command, self.of(command.pod), argv)
 
     def steps(self, command: Command, line: ShellOutput) -> Generator[float, None, int]:
         """Runs the command of a container: gives the seconds that it sleeps, and at its end its exit code. Raises
@@ -87,14 +110,13 @@ class ContainerShell:
         environment = environment_of(command)
         argv = [substituted(word, environment) for word in command.argv]
         text = _script(argv) if argv and argv[0].rpartition("/")[2] in _SHELLS else None
+        shell = _Shell(command, self.of(command.pod), line, known=True)
         if text is not None:
-            if "`" in text or "$(" in text:
-                raise Unknown(text)
-            return (yield from self._timed(command, text, line, known=True))
-        ran = yield from self._simple(command, argv, known=True, plain=True)
+            return (yield from shell.run(text))
+        ran = yield from shell.program(command, argv)
         line.began = True
         line.add(whole(ran.stdout), ran.stderr)
-        return ran.exit_code
+        return int(ran.exit_code)
 
     def _session(self, command: Command) -> Iterator[bytes]:
         """A shell that reads its lines."""
@@ -109,156 +131,261 @@ class ContainerShell:
     def _line(self, command: Command, text: str) -> Ran:
         """Runs a line: what it says, and how its last command ended."""
         line = ShellOutput()
-        steps = self._timed(command, text, line, known=False)
+        steps = _Shell(command, self.of(command.pod), line, known=False).run(text)
+        left = LONGEST_SLEEP
         try:
-            while True:
-                time.sleep(min(next(steps), LONGEST_SLEEP))
+            while left > 0:
+                seconds = min(next(steps), left)
+                time.sleep(seconds)
+                left -= seconds
+            return Ran(bytes(line.out), bytes(line.errors) + b"sh: it took too long\n", 1)
         except StopIteration as end:
             out = bytes(line.out)
             said = out if line.rest is None else chain((out,), line.rest)
             return Ran(said, bytes(line.errors), end.value)
 
-    def _timed(
-        self, command: Command, text: str, line: ShellOutput, *, known: bool
-    ) -> Generator[float, None, int]:
-        """Runs the commands of a line; ``known``: raises Unknown where one is not."""
-        code, joint = 0, ";"
-        given: bytes | None = None
-        try:
-            parts = list(_parts(self._substituted(command, text)))
-        except ValueError as fault:
-            if known:
-                raise Unknown(text) from None
-            line.add(b"", f"sh: syntax error: {fault}\n".encode())
-            return 2
-        for number, (words, following) in enumerate(parts):
-            runs = {"&&": code == 0, "||": code != 0}.get(joint, True)
-            joint = following
-            if not runs or not words:
-                continue
-            if words[0] == "exit":
-                last = words[1] if len(words) > 1 else str(code)
-                return int(last) % 256 if last.isdigit() else 2
-            sent = command if given is None else replace(command, input=_given(given))
-            ran = yield from self._simple(sent, words, known=known)
-            line.began = True
-            if number == len(parts) - 1 and not known and not isinstance(ran.stdout, bytes):
-                line.rest, ran = ran.stdout, replace(ran, stdout=b"")
-            said, code = whole(ran.stdout), ran.exit_code
-            given = said if following == "|" else None
-            line.add(b"" if following == "|" else said, ran.stderr)
-        return code
 
-    def _simple(
-        self, command: Command, words: list[str], *, known: bool, plain: bool = False
-    ) -> Generator[float, None, Ran]:
-        """One command, with its redirections; ``plain`` words are no shell's. Raises Unknown where ``known``."""
-        files = self.of(command.pod)
+class _Shell:
+    """Runs one text. ``known``: raises Unknown where a command is not, as nobody waits for what it says."""
+
+    def __init__(self, command: Command, files: Files, line: ShellOutput, *, known: bool) -> None:
+        self._command, self._files, self._line, self._known = command, files, line, known
+        self._variables = environment_of(command)
+        self._code = self._rounds = 0
+        self._last: Node | None = None
+
+    def run(self, text: str) -> Generator[float, None, int]:
+        """Runs a text; its exit code."""
+        try:
+            tree = parse_shell(text)
+        except ShellSyntaxError as fault:
+            if self._known:
+                raise Unknown(text) from None
+            self._line.add(b"", f"sh: syntax error: {fault}\n".encode())
+            return 2
+        if tree.items:
+            self._last = tree.items[-1][1].parts[-1]
+        try:
+            yield from self._list(tree, self._command, self._line)
+        except _Exit as end:
+            return end.code
+        return self._code
+
+    def _list(self, tree: CommandList, command: Command, line: ShellOutput) -> Steps:
+        for joint, pipeline in tree.items:
+            if joint == ";" or (joint == "&&") == (self._code == 0):
+                yield from self._pipeline(pipeline, command, line)
+
+    def _pipeline(self, pipeline: Piped, command: Command, line: ShellOutput) -> Steps:
+        for number, part in enumerate(pipeline.parts):
+            if number == len(pipeline.parts) - 1:
+                yield from self._node(part, command, line)
+                break
+            said = ShellOutput(began=line.began)
+            yield from self._node(part, command, said)
+            line.began |= said.began
+            line.add(b"", bytes(said.errors))
+            command = replace(command, input=_given(bytes(said.out)))
+        if pipeline.negated:
+            self._code = int(not self._code)
+
+    def _node(self, node: Node, command: Command, line: ShellOutput) -> Steps:
+        match node:
+            case Simple():
+                yield from self._simple(node, command, line)
+            case CommandList():
+                yield from self._list(node, command, line)
+            case Subshell():
+                outside = dict(self._variables)
+                try:
+                    yield from self._list(node.body, command, line)
+                except _Exit as end:
+                    self._code = end.code
+                self._variables = outside
+            case If():
+                yield from self._if(node, command, line)
+            case LoopWhile():
+                yield from self._loop(node, command, line)
+            case For():
+                self._code = 0
+                for word in (yield from self._words(node.words, line)):
+                    self._variables[node.name] = word
+                    yield from self._round()
+                    yield from self._list(node.body, command, line)
+
+    def _if(self, node: If, command: Command, line: ShellOutput) -> Steps:
+        for condition, body in node.branches:
+            yield from self._list(condition, command, line)
+            if self._code == 0:
+                yield from self._list(body, command, line)
+                return
+        self._code = 0
+        yield from self._list(node.other, command, line)
+
+    def _loop(self, node: LoopWhile, command: Command, line: ShellOutput) -> Steps:
+        code = 0
+        while True:
+            yield from self._list(node.condition, command, line)
+            if (self._code != 0) != node.negated:
+                self._code = code
+                return
+            yield from self._round()
+            yield from self._list(node.body, command, line)
+            code = self._code
+
+    def _round(self) -> Steps:
+        """Counts a round of a loop: none goes on for ever without time that passes."""
+        self._rounds += 1
+        if self._rounds % BUSY_ROUNDS == 0 and self._known:
+            yield BUSY_SECONDS
+        if self._rounds > MOST_ROUNDS and not self._known:
+            self._line.add(b"", f"sh: stopped after {MOST_ROUNDS} rounds\n".encode())
+            raise _Exit(1)
+
+    def _simple(self, node: Simple, command: Command, line: ShellOutput) -> Steps:
+        """One command, with its redirections."""
+        for name, word in node.assigned:
+            value = yield from self._text(word, line)
+            if not node.words:
+                self._variables[name] = value
+        words = yield from self._words(node.words, line)
+        if words[:1] == ["exec"]:
+            words = words[1:]
+        if words[:1] == ["exit"]:
+            last = words[1] if len(words) > 1 else str(self._code)
+            raise _Exit(int(last) % 256 if last.isdigit() else 2)
         targets: dict[int, str | int] = {1: 1, 2: 2}
-        if not plain:
-            words = [self._expanded(command, word) for word in words]
-            while len(words) > 1 and _ASSIGNED.match(words[0]):
-                words = words[1:]
-            words, given, absent = _redirected(words, targets, files)
+        for each in node.redirections:
+            target = yield from self._text(each.target, line)
+            given, absent = _redirected(each, target, targets, self._files)
             if absent:
-                return Ran(stderr=f"sh: can't open {absent}: no such file\n".encode(), exit_code=1)
+                line.add(b"", f"sh: can't open {absent}: no such file\n".encode())
+                self._code = 1
+                return
             command = command if given is None else replace(command, input=_given(given))
-        program = words[0].rpartition("/")[2] if words else ""
-        if known and (program not in PROGRAMS or any(_PUNCTUATION.fullmatch(word) for word in words)):
-            raise Unknown(program)
-        if program == "sleep" and (seconds := seconds_of(words[1:])) is not None:
+        if words and words[0] not in _NOTHING:
+            ran = yield from self.program(command, words)
+        else:
+            ran = Ran()
+        line.began = True
+        self._say(ran, targets, line, streams=node is self._last and line is self._line)
+        self._code = ran.exit_code
+
+    def program(self, command: Command, words: list[str]) -> Generator[float, None, Ran]:
+        """Runs a program. Raises Unknown."""
+        name = words[0].rpartition("/")[2] if words else ""
+        if self._known and name not in PROGRAMS:
+            raise Unknown(name)
+        if name == "sleep" and (seconds := seconds_of(words[1:])) is not None:
+            if seconds and self._known:
+                self._rounds = 0
             yield seconds
             return Ran()
-        ran = self._program(command, words)
+        if name == "tail" and words[1:] == ["-f", "/dev/null"]:
+            yield float("inf")
+        return run_program(command, self._files, words)
+
+    def _say(self, ran: Ran, targets: dict[int, str | int], line: ShellOutput, *, streams: bool) -> None:
+        """Puts what a program said where it goes."""
         if targets == {1: 1, 2: 2}:
-            return ran
+            if streams and not self._known and not isinstance(ran.stdout, bytes):
+                line.rest, ran = ran.stdout, replace(ran, stdout=b"")
+            line.add(whole(ran.stdout), ran.stderr)
+            return
         said: dict[str | int, bytes] = {1: b"", 2: b""}
         for target, text in ((targets[1], whole(ran.stdout)), (targets[2], ran.stderr)):
             said[target] = said.get(target, b"") + text
         for target, text in said.items():
             if isinstance(target, str) and target != "/dev/null":
-                files[target] = files.get(target, b"") + text
-        return Ran(said[1], said[2], ran.exit_code)
+                self._files[target] = self._files.get(target, b"") + text
+        line.add(said[1], said[2])
 
-    def _substituted(self, command: Command, text: str) -> str:
-        """A line with the loops unrolled, and what commands in it say. Raises ValueError."""
-        text = _COMMAND.sub(
-            lambda each: " ".join(whole(self._line(command, each[1]).stdout).decode().split()), text
-        )
+    def _words(self, words: Iterable[Word], line: ShellOutput) -> Generator[float, None, list[str]]:
+        """The words of a command: what is put into them without quotes makes as many as it has."""
+        found: list[str] = []
+        for word in words:
+            fields: list[str] = []
+            open_field = False
+            for piece in word:
+                text = piece.text if piece.kind == "text" else (yield from self._put(piece, line))
+                if piece.kind == "text" or piece.quoted:
+                    fields[-1:] = [fields[-1] + text] if open_field else ([*fields[-1:], text])
+                    open_field = True
+                    continue
+                parts = text.split()
+                if not parts:
+                    open_field = open_field and not text
+                    continue
+                if open_field and not text[0].isspace():
+                    fields[-1] += parts.pop(0)
+                fields += parts
+                open_field = not text[-1].isspace()
+            found += fields
+        return found
 
-        def unrolled(loop: re.Match[str]) -> str:
-            variable = re.compile(rf"\$(?:{loop[1]}\b|\{{{loop[1]}\}})")
-            rounds = [variable.sub(lambda _, word=word: word, loop[3]) for word in shlex.split(loop[2])]
-            return ";".join(each.strip(" ;\n") for each in rounds) or "true"
+    def _text(self, word: Word, line: ShellOutput) -> Generator[float, None, str]:
+        """A word that stays one."""
+        found = ""
+        for piece in word:
+            found += piece.text if piece.kind == "text" else (yield from self._put(piece, line))
+        return found
 
-        return _LOOP.sub(unrolled, text)
+    def _put(self, piece: Any, line: ShellOutput) -> Generator[float, None, str]:
+        if piece.kind == "command":
+            return (yield from self._output(piece.text, line))
+        if piece.kind == "sum":
+            return str(summed(piece.text, self._variables))
+        if piece.text == "?":
+            return str(self._code)
+        value = self._variables.get(piece.text, "")
+        return value or piece.other
 
-    def _expanded(self, command: Command, word: str) -> str:
-        environment = environment_of(command)
-        return _VARIABLE.sub(lambda match: environment.get(match[1].strip("{}"), ""), word)
+    def _output(self, text: str, line: ShellOutput) -> Generator[float, None, str]:
+        """What a command within a word says."""
+        inner = _Shell(self._command, self._files, ShellOutput(began=line.began), known=self._known)
+        inner._variables = dict(self._variables)
+        self._code = yield from inner.run(text)
+        line.began |= inner._line.began
+        line.add(b"", bytes(inner._line.errors))
+        said = whole(chain((bytes(inner._line.out),), inner._line.rest or ()))
+        return said.decode("utf-8", "replace").rstrip("\n")
 
-    def _program(self, command: Command, argv: list[str]) -> Ran:
-        if not argv:
-            return Ran()
-        program = PROGRAMS.get(argv[0].rpartition("/")[2])
-        if program is None:
-            return Ran(
-                stderr=f'exec: "{argv[0]}": executable file not found in $PATH'.encode(), exit_code=127
-            )
-        return program(command, self.of(command.pod), argv[1:])
+
+def run_program(command: Command, files: Files, argv: list[str]) -> Ran:
+    """Runs one of the programs."""
+    if not argv:
+        return Ran()
+    program = PROGRAMS.get(argv[0].rpartition("/")[2])
+    if program is None:
+        return Ran(stderr=f'exec: "{argv[0]}": executable file not found in $PATH'.encode(), exit_code=127)
+    return program(command, files, argv[1:])
 
 
 def _script(argv: Sequence[str]) -> str | None:
-    return argv[2] if len(argv) > 2 and argv[1] in ("-c", "-ec", "-xc") else None
+    """The text that a shell is to run: what follows its options, if ``c`` is one of them."""
+    options = 1
+    while options < len(argv) and _OPTIONS.fullmatch(argv[options]):
+        options += 1
+    asked = any("c" in each for each in argv[1:options])
+    return argv[options] if asked and options < len(argv) else None
 
 
 def _redirected(
-    words: list[str], targets: dict[int, str | int], files: Files
-) -> tuple[list[str], bytes | None, str]:
-    """The words without redirections, what is given to the command, and the name of a file that is not there.
-    ``targets`` gets where stdout and stderr go: to one of these, or a file, which is emptied."""
-    argv: list[str] = []
-    given: bytes | None = None
-    rest = iter(words)
-    for word in rest:
-        if word not in _REDIRECTIONS:
-            argv.append(word)
-            continue
-        number = 2 if argv[-1:] == [_ERRORS] else 1
-        argv = argv[:-1] if number == 2 else argv
-        target = next(rest, "")
-        if word == ">&" and target in ("1", "2"):
-            targets[number] = targets[int(target)]
-            continue
-        path = absolute(target)
-        if word == "<":
-            if path not in files:
-                return argv, None, target
-            given = files[path]
-            continue
+    each: Redirection, target: str, targets: dict[int, str | int], files: Files
+) -> tuple[bytes | None, str]:
+    """What is given to the command, and the name of a file that is not there. ``targets`` gets where stdout and stderr
+    go: to one of these, or a file, which is emptied."""
+    path = absolute(target)
+    if each.operator == "<":
+        return (files[path], "") if path in files else (None, "" if path == "/dev/null" else target)
+    if each.operator == ">&" and target in ("1", "2"):
+        targets[each.number] = targets[int(target)]
+        return None, ""
+    for number in (1, 2) if each.operator in ("&>", ">&") else (each.number,):
         targets[number] = path
-        if word != ">>" and path != "/dev/null":
-            files[path] = b""
-    return [word.replace(_ERRORS, "2") for word in argv], given, ""
-
-
-def _parts(text: str) -> Iterator[tuple[list[str], str]]:
-    """The commands of a line, each with what joins it to the next. Raises ValueError."""
-    marked = re.sub(r"(?<!\S)2(?=>)", _ERRORS, text.replace("\n", ";"))
-    lexer = shlex.shlex(marked, posix=True, punctuation_chars=";&|<>")
-    lexer.whitespace_split = True
-    words: list[str] = []
-    for word in lexer:
-        if word in _JOINTS:
-            yield words, word
-            words = []
-        elif word == "&":
-            raise ValueError("jobs in the background are not simulated")
-        elif word in _KEYWORDS and not words:
-            raise ValueError(f"{word} is not simulated")
-        else:
-            words.append(word)
-    yield words, ";"
+    if each.operator != ">>" and path != "/dev/null":
+        files[path] = b""
+    return None, ""
 
 
 def _given(data: bytes) -> CommandInput:
