@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kubernetes_api.authorization_v1 import async_client as authorization_v1
     from kubernetes_api.autoscaling_v1 import async_client as autoscaling_v1
     from kubernetes_api.autoscaling_v2 import async_client as autoscaling_v2
+    from kubernetes_api.autoscaling_v2beta2 import async_client as autoscaling_v2beta2
     from kubernetes_api.batch_v1 import async_client as batch_v1
     from kubernetes_api.certificates_v1 import async_client as certificates_v1
     from kubernetes_api.certificates_v1beta1 import async_client as certificates_v1beta1
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from kubernetes_api.discovery_v1 import async_client as discovery_v1
     from kubernetes_api.events_v1 import async_client as events_v1
     from kubernetes_api.flowcontrol_v1 import async_client as flowcontrol_v1
+    from kubernetes_api.flowcontrol_v1beta1 import async_client as flowcontrol_v1beta1
+    from kubernetes_api.flowcontrol_v1beta2 import async_client as flowcontrol_v1beta2
+    from kubernetes_api.flowcontrol_v1beta3 import async_client as flowcontrol_v1beta3
     from kubernetes_api.internal_v1alpha1 import async_client as internal_v1alpha1
     from kubernetes_api.lifecycle_v1alpha1 import async_client as lifecycle_v1alpha1
     from kubernetes_api.networking_v1 import async_client as networking_v1
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
     from kubernetes_api.scheduling_v1alpha3 import async_client as scheduling_v1alpha3
     from kubernetes_api.scheduling_v1beta1 import async_client as scheduling_v1beta1
     from kubernetes_api.storage_v1 import async_client as storage_v1
+    from kubernetes_api.storage_v1beta1 import async_client as storage_v1beta1
     from kubernetes_api.storagemigration_v1 import async_client as storagemigration_v1
     from kubernetes_api.storagemigration_v1beta1 import async_client as storagemigration_v1beta1
 
@@ -130,6 +135,13 @@ class AsyncClient(async_connection.AsyncClient):
         return AsyncAutoscalingV2(self)
 
     @cached_property
+    def autoscaling_v2beta2(self) -> autoscaling_v2beta2.AsyncAutoscalingV2beta2:
+        """The resources of autoscaling/v2beta2."""
+        from kubernetes_api.autoscaling_v2beta2.async_client import AsyncAutoscalingV2beta2
+
+        return AsyncAutoscalingV2beta2(self)
+
+    @cached_property
     def batch_v1(self) -> batch_v1.AsyncBatchV1:
         """The resources of batch/v1."""
         from kubernetes_api.batch_v1.async_client import AsyncBatchV1
@@ -198,6 +210,27 @@ class AsyncClient(async_connection.AsyncClient):
         from kubernetes_api.flowcontrol_v1.async_client import AsyncFlowcontrolV1
 
         return AsyncFlowcontrolV1(self)
+
+    @cached_property
+    def flowcontrol_v1beta1(self) -> flowcontrol_v1beta1.AsyncFlowcontrolV1beta1:
+        """The resources of flowcontrol.apiserver.k8s.io/v1beta1."""
+        from kubernetes_api.flowcontrol_v1beta1.async_client import AsyncFlowcontrolV1beta1
+
+        return AsyncFlowcontrolV1beta1(self)
+
+    @cached_property
+    def flowcontrol_v1beta2(self) -> flowcontrol_v1beta2.AsyncFlowcontrolV1beta2:
+        """The resources of flowcontrol.apiserver.k8s.io/v1beta2."""
+        from kubernetes_api.flowcontrol_v1beta2.async_client import AsyncFlowcontrolV1beta2
+
+        return AsyncFlowcontrolV1beta2(self)
+
+    @cached_property
+    def flowcontrol_v1beta3(self) -> flowcontrol_v1beta3.AsyncFlowcontrolV1beta3:
+        """The resources of flowcontrol.apiserver.k8s.io/v1beta3."""
+        from kubernetes_api.flowcontrol_v1beta3.async_client import AsyncFlowcontrolV1beta3
+
+        return AsyncFlowcontrolV1beta3(self)
 
     @cached_property
     def internal_v1alpha1(self) -> internal_v1alpha1.AsyncInternalV1alpha1:
@@ -296,6 +329,13 @@ class AsyncClient(async_connection.AsyncClient):
         from kubernetes_api.storage_v1.async_client import AsyncStorageV1
 
         return AsyncStorageV1(self)
+
+    @cached_property
+    def storage_v1beta1(self) -> storage_v1beta1.AsyncStorageV1beta1:
+        """The resources of storage.k8s.io/v1beta1."""
+        from kubernetes_api.storage_v1beta1.async_client import AsyncStorageV1beta1
+
+        return AsyncStorageV1beta1(self)
 
     @cached_property
     def storagemigration_v1(self) -> storagemigration_v1.AsyncStoragemigrationV1:

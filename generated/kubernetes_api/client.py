@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kubernetes_api.authorization_v1 import client as authorization_v1
     from kubernetes_api.autoscaling_v1 import client as autoscaling_v1
     from kubernetes_api.autoscaling_v2 import client as autoscaling_v2
+    from kubernetes_api.autoscaling_v2beta2 import client as autoscaling_v2beta2
     from kubernetes_api.batch_v1 import client as batch_v1
     from kubernetes_api.certificates_v1 import client as certificates_v1
     from kubernetes_api.certificates_v1beta1 import client as certificates_v1beta1
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from kubernetes_api.discovery_v1 import client as discovery_v1
     from kubernetes_api.events_v1 import client as events_v1
     from kubernetes_api.flowcontrol_v1 import client as flowcontrol_v1
+    from kubernetes_api.flowcontrol_v1beta1 import client as flowcontrol_v1beta1
+    from kubernetes_api.flowcontrol_v1beta2 import client as flowcontrol_v1beta2
+    from kubernetes_api.flowcontrol_v1beta3 import client as flowcontrol_v1beta3
     from kubernetes_api.internal_v1alpha1 import client as internal_v1alpha1
     from kubernetes_api.lifecycle_v1alpha1 import client as lifecycle_v1alpha1
     from kubernetes_api.networking_v1 import client as networking_v1
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
     from kubernetes_api.scheduling_v1alpha3 import client as scheduling_v1alpha3
     from kubernetes_api.scheduling_v1beta1 import client as scheduling_v1beta1
     from kubernetes_api.storage_v1 import client as storage_v1
+    from kubernetes_api.storage_v1beta1 import client as storage_v1beta1
     from kubernetes_api.storagemigration_v1 import client as storagemigration_v1
     from kubernetes_api.storagemigration_v1beta1 import client as storagemigration_v1beta1
 
@@ -122,6 +127,13 @@ class Client(connection.Client):
         return AutoscalingV2(self)
 
     @cached_property
+    def autoscaling_v2beta2(self) -> autoscaling_v2beta2.AutoscalingV2beta2:
+        """The resources of autoscaling/v2beta2."""
+        from kubernetes_api.autoscaling_v2beta2.client import AutoscalingV2beta2
+
+        return AutoscalingV2beta2(self)
+
+    @cached_property
     def batch_v1(self) -> batch_v1.BatchV1:
         """The resources of batch/v1."""
         from kubernetes_api.batch_v1.client import BatchV1
@@ -190,6 +202,27 @@ class Client(connection.Client):
         from kubernetes_api.flowcontrol_v1.client import FlowcontrolV1
 
         return FlowcontrolV1(self)
+
+    @cached_property
+    def flowcontrol_v1beta1(self) -> flowcontrol_v1beta1.FlowcontrolV1beta1:
+        """The resources of flowcontrol.apiserver.k8s.io/v1beta1."""
+        from kubernetes_api.flowcontrol_v1beta1.client import FlowcontrolV1beta1
+
+        return FlowcontrolV1beta1(self)
+
+    @cached_property
+    def flowcontrol_v1beta2(self) -> flowcontrol_v1beta2.FlowcontrolV1beta2:
+        """The resources of flowcontrol.apiserver.k8s.io/v1beta2."""
+        from kubernetes_api.flowcontrol_v1beta2.client import FlowcontrolV1beta2
+
+        return FlowcontrolV1beta2(self)
+
+    @cached_property
+    def flowcontrol_v1beta3(self) -> flowcontrol_v1beta3.FlowcontrolV1beta3:
+        """The resources of flowcontrol.apiserver.k8s.io/v1beta3."""
+        from kubernetes_api.flowcontrol_v1beta3.client import FlowcontrolV1beta3
+
+        return FlowcontrolV1beta3(self)
 
     @cached_property
     def internal_v1alpha1(self) -> internal_v1alpha1.InternalV1alpha1:
@@ -288,6 +321,13 @@ class Client(connection.Client):
         from kubernetes_api.storage_v1.client import StorageV1
 
         return StorageV1(self)
+
+    @cached_property
+    def storage_v1beta1(self) -> storage_v1beta1.StorageV1beta1:
+        """The resources of storage.k8s.io/v1beta1."""
+        from kubernetes_api.storage_v1beta1.client import StorageV1beta1
+
+        return StorageV1beta1(self)
 
     @cached_property
     def storagemigration_v1(self) -> storagemigration_v1.StoragemigrationV1:

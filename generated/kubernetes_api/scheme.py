@@ -73,6 +73,10 @@ SCHEME = Scheme(
             "HorizontalPodAutoscaler": "autoscaling_v2.HorizontalPodAutoscaler",
             "HorizontalPodAutoscalerList": "autoscaling_v2.HorizontalPodAutoscalerList",
         },
+        "autoscaling/v2beta2": {
+            "HorizontalPodAutoscaler": "autoscaling_v2beta2.HorizontalPodAutoscaler",
+            "HorizontalPodAutoscalerList": "autoscaling_v2beta2.HorizontalPodAutoscalerList",
+        },
         "batch/v1": {
             "CronJob": "batch_v1.CronJob",
             "CronJobList": "batch_v1.CronJobList",
@@ -115,6 +119,24 @@ SCHEME = Scheme(
             "FlowSchemaList": "flowcontrol_v1.FlowSchemaList",
             "PriorityLevelConfiguration": "flowcontrol_v1.PriorityLevelConfiguration",
             "PriorityLevelConfigurationList": "flowcontrol_v1.PriorityLevelConfigurationList",
+        },
+        "flowcontrol.apiserver.k8s.io/v1beta1": {
+            "FlowSchema": "flowcontrol_v1beta1.FlowSchema",
+            "FlowSchemaList": "flowcontrol_v1beta1.FlowSchemaList",
+            "PriorityLevelConfiguration": "flowcontrol_v1beta1.PriorityLevelConfiguration",
+            "PriorityLevelConfigurationList": "flowcontrol_v1beta1.PriorityLevelConfigurationList",
+        },
+        "flowcontrol.apiserver.k8s.io/v1beta2": {
+            "FlowSchema": "flowcontrol_v1beta2.FlowSchema",
+            "FlowSchemaList": "flowcontrol_v1beta2.FlowSchemaList",
+            "PriorityLevelConfiguration": "flowcontrol_v1beta2.PriorityLevelConfiguration",
+            "PriorityLevelConfigurationList": "flowcontrol_v1beta2.PriorityLevelConfigurationList",
+        },
+        "flowcontrol.apiserver.k8s.io/v1beta3": {
+            "FlowSchema": "flowcontrol_v1beta3.FlowSchema",
+            "FlowSchemaList": "flowcontrol_v1beta3.FlowSchemaList",
+            "PriorityLevelConfiguration": "flowcontrol_v1beta3.PriorityLevelConfiguration",
+            "PriorityLevelConfigurationList": "flowcontrol_v1beta3.PriorityLevelConfigurationList",
         },
         "internal.apiserver.k8s.io/v1alpha1": {
             "StorageVersion": "internal_v1alpha1.StorageVersion",
@@ -228,6 +250,10 @@ SCHEME = Scheme(
             "VolumeAttachmentList": "storage_v1.VolumeAttachmentList",
             "VolumeAttributesClass": "storage_v1.VolumeAttributesClass",
             "VolumeAttributesClassList": "storage_v1.VolumeAttributesClassList",
+        },
+        "storage.k8s.io/v1beta1": {
+            "CSIStorageCapacity": "storage_v1beta1.CSIStorageCapacity",
+            "CSIStorageCapacityList": "storage_v1beta1.CSIStorageCapacityList",
         },
         "storagemigration.k8s.io/v1": {
             "StorageVersionMigration": "storagemigration_v1.StorageVersionMigration",

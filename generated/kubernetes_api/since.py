@@ -118,6 +118,12 @@ FIELDS_SINCE: dict[str, dict[str, str]] = {
     "io.k8s.api.core.v1.VolumeMountStatus": {"volumeStatus": "1.36"},
     "io.k8s.api.core.v1.VolumeProjection": {"clusterTrustBundle": "1.29", "podCertificate": "1.34"},
     "io.k8s.api.discovery.v1.EndpointHints": {"forNodes": "1.33"},
+    "io.k8s.api.flowcontrol.v1beta2.LimitedPriorityLevelConfiguration": {
+        "borrowingLimitPercent": "1.26",
+        "lendablePercent": "1.26",
+    },
+    "io.k8s.api.flowcontrol.v1beta2.PriorityLevelConfigurationSpec": {"exempt": "1.28"},
+    "io.k8s.api.flowcontrol.v1beta3.PriorityLevelConfigurationSpec": {"exempt": "1.28"},
     "io.k8s.api.policy.v1.PodDisruptionBudgetSpec": {"unhealthyPodEvictionPolicy": "1.26"},
     "io.k8s.api.resource.v1.Device": {
         "nodeAllocatableResourceMappings": "1.36",

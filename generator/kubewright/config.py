@@ -66,9 +66,11 @@ class PathSource:
 
 @dataclass(frozen=True, slots=True)
 class KubernetesSource:
-    """The built-in definitions of a Kubernetes release."""
+    """The built-in definitions of a Kubernetes release, and of the versions gone by then that a release from
+    ``served_since`` on served by default."""
 
     release: str
+    served_since: str = ""
 
 
 Source = PathSource | KubernetesSource
@@ -136,7 +138,7 @@ class Config:
                 replace(
                     package,
                     sources=tuple(
-                        KubernetesSource(release) if isinstance(source, KubernetesSource) else source
+                        replace(source, release=release) if isinstance(source, KubernetesSource) else source
                         for source in package.sources
                     ),
                 )
@@ -325,8 +327,11 @@ class _Reader:
     def _source(self, item: Any, place: str) -> Source | None:
         if isinstance(item, str):
             return PathSource(self.folder / item, item)
-        if isinstance(item, dict) and list(item) == ["kubernetes"] and isinstance(item["kubernetes"], str):
-            return KubernetesSource(item["kubernetes"])
+        known = (
+            isinstance(item, dict) and "kubernetes" in item and item.keys() <= {"kubernetes", "served_since"}
+        )
+        if known and all(isinstance(value, str) for value in item.values()):
+            return KubernetesSource(item["kubernetes"], item.get("served_since", ""))
         self.fault('a source is a path, or `kubernetes: "1.37"` (quoted)', place)
         return None
 

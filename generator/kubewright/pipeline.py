@@ -21,7 +21,7 @@ from kubewright.ir.api import Api
 from kubewright.ir.known_types import KnownTypes
 from kubewright.ir.shape_names import NamesError
 from kubewright.ir.shapes import fold
-from kubewright.location import Location
+from kubewright.location import Document, Location
 from kubewright.processes import usable_processes
 from kubewright.upstream import fix, judge
 
@@ -73,17 +73,22 @@ def read_api(
     from kubewright.ir.check_rules import check_rules
     from kubewright.ir.link import link
     from kubewright.source import reading
-    from kubewright.source.releases import fields_since
+    from kubewright.source.catalog import past_kinds
+    from kubewright.source.releases import add_kinds, fields_since
 
     paths = [source.path for source in package.sources if isinstance(source, PathSource)]
-    releases = [source.release for source in package.sources if isinstance(source, KubernetesSource)]
+    built_in = [source for source in package.sources if isinstance(source, KubernetesSource)]
+    catalog = specs_folder() / "kubernetes"
     fragments = []
-    for release in releases:
-        document = reading.load_kubernetes(release, diagnostics, prose=package.is_documented)
+    for source in built_in:
+        document = _load_release(source.release, diagnostics, prose=package.is_documented)
         if document is not None:
-            fix(document, document.value["$defs"], release, diagnostics)
+            for release, kinds in past_kinds(catalog, source.release, source.served_since).items():
+                past = _load_release(release, diagnostics, prose=package.is_documented)
+                if past is not None:
+                    add_kinds(document.value["$defs"], kinds, past.value["$defs"])
             fragments.append(
-                reading.read_kubernetes(document, specs_folder() / "kubernetes", release, diagnostics)
+                reading.read_kubernetes(document, catalog, source.release, diagnostics, source.served_since)
             )
     found = reading.read_input(paths, diagnostics)
     reading.pass_over_built_in(found, fragments, diagnostics)
@@ -99,13 +104,23 @@ def read_api(
         library=lambda: reading.read_library(diagnostics, prose=library_prose),
         facts=(
             *reading.read_facts(package.facts, diagnostics),
-            *(("since", tuple(fields_since(release).items())) for release in releases),
+            *(("since", tuple(fields_since(source.release).items())) for source in built_in),
         ),
     )
     check(api, diagnostics)
     check_rules(api, diagnostics)
     judge(found.openapi, diagnostics, jobs)
     return api
+
+
+def _load_release(release: str, diagnostics: Diagnostics, *, prose: bool = False) -> Document | None:
+    """The definitions of a release of Kubernetes without their known errors; ``None`` after a diagnostic."""
+    from kubewright.source import reading
+
+    document = reading.load_kubernetes(release, diagnostics, prose=prose)
+    if document is not None:
+        fix(document, document.value["$defs"], release, diagnostics)
+    return document
 
 
 def read_known(package: Package, diagnostics: Diagnostics) -> KnownTypes | None:
@@ -129,10 +144,9 @@ def _known_types() -> tuple[KnownTypes | None, Diagnostics]:
     from kubewright.source.kubernetes_validate import NEWEST
 
     diagnostics = Diagnostics()
-    document = reading.load_kubernetes(NEWEST, diagnostics)
+    document = _load_release(NEWEST, diagnostics)
     if document is None:
         return None, diagnostics
-    fix(document, document.value["$defs"], NEWEST, diagnostics)
     fragment = reading.read_kubernetes(document, specs_folder() / "kubernetes", NEWEST, diagnostics)
     api = link(BUILT_IN, [fragment], diagnostics)
     pairs = {(d.group, d.version) for d in api.definitions} | {(r.group, r.version) for r in api.resources}

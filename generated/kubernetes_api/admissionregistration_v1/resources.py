@@ -81,6 +81,7 @@ RESOURCES: tuple[Resource, ...] = (
                 group="admissionregistration.k8s.io",
                 version="v1",
                 kind="ValidatingAdmissionPolicy",
+                introduced="1.27",
             ),
         ),
         printer_columns=(

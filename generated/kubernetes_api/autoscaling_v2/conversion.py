@@ -8,6 +8,7 @@ from apimachinery.conversion.converters import (
     horizontal_pod_autoscaler_to_hub,
     horizontal_pod_autoscaler_to_spoke,
 )
+from apimachinery.conversion.moves import drop
 from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.kinds.fields import Json
 
@@ -33,7 +34,11 @@ def horizontal_pod_autoscaler_v2beta2_to_v2(obj: Json) -> Json:
 
 def horizontal_pod_autoscaler_v2_to_v2beta2(obj: Json) -> Json:
     """A HorizontalPodAutoscaler of autoscaling/v2 as autoscaling/v2beta2."""
-    return begin(obj, "autoscaling/v2beta2", "HorizontalPodAutoscaler")
+    new = begin(obj, "autoscaling/v2beta2", "HorizontalPodAutoscaler")
+    drop(new, "spec.behavior.scaleDown.tolerance")
+    drop(new, "spec.behavior.scaleUp.tolerance")
+    drop(new, "status.conditions[*].observedGeneration")
+    return new
 
 
 def horizontal_pod_autoscaler_v2beta1_to_v2(obj: Json) -> Json:

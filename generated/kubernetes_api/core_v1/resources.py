@@ -276,7 +276,13 @@ RESOURCES: tuple[Resource, ...] = (
                 version="v1",
                 kind="PodProxyOptions",
             ),
-            Subresource(name="resize", verbs=("get", "patch", "update"), version="v1", kind="Pod"),
+            Subresource(
+                name="resize",
+                verbs=("get", "patch", "update"),
+                version="v1",
+                kind="Pod",
+                introduced="1.32",
+            ),
             Subresource(name="status", verbs=("get", "patch", "update"), version="v1", kind="Pod"),
         ),
         printer_columns=(

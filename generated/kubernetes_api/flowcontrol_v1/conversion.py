@@ -3,7 +3,7 @@
 """Conversions over the hub flowcontrol.apiserver.k8s.io/v1."""
 
 from apimachinery.conversion.migrations import concurrency_shares_to_hub, concurrency_shares_to_spoke
-from apimachinery.conversion.moves import move
+from apimachinery.conversion.moves import drop, move
 from apimachinery.conversion.versions import Spoke, Table, begin, through_hub
 from apimachinery.kinds.fields import Json
 
@@ -55,6 +55,9 @@ def priority_level_configuration_v1_to_v1beta1(obj: Json) -> Json:
     new = begin(obj, "flowcontrol.apiserver.k8s.io/v1beta1", "PriorityLevelConfiguration")
     concurrency_shares_to_spoke(new)
     move(new, "spec.limited.nominalConcurrencyShares", "spec.limited.assuredConcurrencyShares")
+    drop(new, "spec.exempt")
+    drop(new, "spec.limited.borrowingLimitPercent")
+    drop(new, "spec.limited.lendablePercent")
     return new
 
 

@@ -38,6 +38,7 @@ RESOURCES: tuple[Resource, ...] = (
                 group="resource.k8s.io",
                 version="v1",
                 kind="DeviceTaintRule",
+                introduced="1.35",
             ),
         ),
         printer_columns=(

@@ -22,6 +22,7 @@ RESOURCES: tuple[Resource, ...] = (
                 group="resource.k8s.io",
                 version="v1alpha3",
                 kind="DeviceTaintRule",
+                introduced="1.35",
             ),
         ),
         printer_columns=(

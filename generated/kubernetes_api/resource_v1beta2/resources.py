@@ -43,6 +43,7 @@ RESOURCES: tuple[Resource, ...] = (
                 group="resource.k8s.io",
                 version="v1beta2",
                 kind="DeviceTaintRule",
+                introduced="1.35",
             ),
         ),
         printer_columns=(

@@ -16,6 +16,7 @@ from apimachinery.crd.form import Schema
 from apimachinery.crd.schema_walk import any_node
 from apimachinery.meta.field_errors import NO_VALUE, ROOT, FieldError, Reason
 from apimachinery.meta.printing import Printed
+from apimachinery.meta.release import RELEASE, current_release
 
 _RULES = "x-kubernetes-validations"
 
@@ -42,7 +43,9 @@ def rule_faults(
         [_node_of(fault.field.removeprefix(field)) for fault in broken] if sound else list(_nodes(schema, ""))
     )
     texts, compiled = [], []
-    for fault in check_schema(schema, field=field, faulty=frozenset(faulty)):
+    # What a definition has already may use everything, as with kube-apiserver.
+    release = RELEASE if unchanged else current_release()
+    for fault in check_schema(schema, field=field, faulty=frozenset(faulty), version=release):
         if fault.kind is FaultKind.TEXT:
             texts.append(_field_error(fault, field))
         elif not (unchanged and fault.kind is FaultKind.SINGLE_COST):

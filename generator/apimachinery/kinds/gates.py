@@ -1,12 +1,12 @@
 """Feature gates that rules depend on: since which release each is on by default.
 
-Source: kube-apiserver's table of gates. Rules are those of ``RELEASE``, the release that the server emulates unless
-told otherwise; a gate that no release has on by default is off.
+Source: kube-apiserver's table of gates. Rules are those of the release that an object is checked for
+(``meta.release``); a gate that no release has on by default is off.
 """
 
 from __future__ import annotations
 
-RELEASE = (1, 36)
+from apimachinery.meta.release import current_release, release_number
 
 _ON_SINCE: dict[str, tuple[int, int] | None] = {
     "AuthorizePodWebsocketUpgradeCreatePermission": (1, 35),
@@ -31,7 +31,8 @@ _ON_SINCE: dict[str, tuple[int, int] | None] = {
 }
 
 
-def enabled(gate: str, release: tuple[int, ...] = RELEASE) -> bool:
-    """Whether a release has the gate on by default. Raises ``KeyError`` for a gate that is not in the table."""
+def enabled(gate: str, release: str = "") -> bool:
+    """Whether a release, that of the check unless one is given, has the gate on by default. Raises ``KeyError`` for a
+    gate that is not in the table."""
     since = _ON_SINCE[gate]
-    return since is not None and since <= release
+    return since is not None and since <= release_number(release or current_release())

@@ -34,7 +34,8 @@ class PrinterColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subresource:
-    """A subresource and the GVK it takes and gives; the paths are those of a custom resource's scale."""
+    """A subresource and the GVK it takes and gives; the paths are those of a custom resource's scale. ``introduced`` is
+    the first release that has it, where its resource is older."""
 
     name: str
     verbs: tuple[str, ...]
@@ -44,6 +45,7 @@ class Subresource:
     spec_replicas_path: str = ""
     status_replicas_path: str = ""
     label_selector_path: str = ""
+    introduced: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

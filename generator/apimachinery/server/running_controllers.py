@@ -62,13 +62,10 @@ def _over(group: str, plural: str, make: Callable[[ApiParts, Served], Loop]) -> 
 
 
 def _flow_control(api: ApiParts) -> Maker | None:
-    if api.backend.fairness is None:
+    served = api.catalog.preferred(FLOW_CONTROL, "flowschemas")
+    if api.backend.fairness is None or served is None:
         return None
-    return _over(
-        FLOW_CONTROL,
-        "flowschemas",
-        lambda api, served: FlowSchemaConditions(api.catalog, served, api.cache, api.writer),
-    )(api)
+    return partial(FlowSchemaConditions, api.catalog, served, api.cache, api.writer)
 
 
 def _namespaces(api: ApiParts, served: Served) -> Loop:

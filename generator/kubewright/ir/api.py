@@ -33,7 +33,8 @@ class PrinterColumn:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subresource:
     """A subresource of a resource: ``status``, ``scale``, ``eviction``, … ``group``, ``version`` and
-    ``kind`` name the object it takes and gives. The three paths are those of a CRD's scale."""
+    ``kind`` name the object it takes and gives. The three paths are those of a CRD's scale. ``introduced`` is the first
+    release that has it, where its resource is older."""
 
     name: str
     verbs: tuple[str, ...]
@@ -43,6 +44,7 @@ class Subresource:
     spec_replicas_path: str = ""
     status_replicas_path: str = ""
     label_selector_path: str = ""
+    introduced: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,15 +54,49 @@ class SpecCatalog:
     resources: tuple[Resource, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """The versions that are wanted: those of a release, and those served by default in one ``since`` before it."""
+
+    release: tuple[int, ...]
+    since: tuple[int, ...]
+
+    @classmethod
+    def of(cls, release: str, served_since: str) -> _Span:
+        return cls(release_number(release), release_number(served_since or release))
+
+    def has(self, facts: Json) -> bool:
+        """Whether a version is one of them."""
+        removed = facts.get("removed")
+        there = removed is None or self.release < release_number(removed)
+        return release_number(facts["introduced"]) <= self.release and (there or self.has_gone(facts))
+
+    def has_gone(self, facts: Json) -> bool:
+        """Whether a version is one of them that the release no longer has."""
+        removed = facts.get("removed")
+        if removed is None or not facts.get("served"):
+            return False
+        return self.since < release_number(removed) <= self.release
+
+    def __str__(self) -> str:
+        return ".".join(map(str, self.release))
+
+
 def read_catalog(
-    folder: Path, release: str, definitions: Mapping[Gvk, str], diagnostics: Diagnostics
+    folder: Path,
+    release: str,
+    definitions: Mapping[Gvk, str],
+    diagnostics: Diagnostics,
+    served_since: str = "",
 ) -> SpecCatalog:
-    """The catalog in ``folder`` as ``release`` (such as ``1.37``) serves it.
+    """The catalog in ``folder`` as ``release`` (such as ``1.37``) serves it, with the versions gone by then that a
+    release from ``served_since`` on served by default.
 
     ``definitions`` maps each GVK to the name of its definition; a kind without one is an error, as is
     anything in the files that this format does not know. Raises ``OSError`` where a file is unreadable.
     """
     order = list(_load(folder / "groups.yaml")["order"])
+    span = _Span.of(release, served_since)
     resources: list[Resource] = []
     for path in sorted((folder / "resources").glob("*.yaml")):
         document = _load(path)
@@ -74,9 +108,27 @@ def read_catalog(
         for index, entry in enumerate(document["resources"]):
             place = Location(str(path), f"/resources/{index}")
             if _well_formed(entry, place, diagnostics):
-                resources.extend(_of_release(entry, group, release, definitions, place, diagnostics))
+                resources.extend(_of_release(entry, group, span, definitions, place, diagnostics))
     resources.sort(key=lambda r: (r.group, r.version, r.plural))
     return SpecCatalog(release, tuple(_groups(order, resources)), tuple(resources))
+
+
+def past_kinds(folder: Path, release: str, served_since: str) -> dict[str, list[Gvk]]:
+    """The kinds of versions that are gone by ``release`` and were served by default in one from ``served_since`` on, by
+    the last release that has them."""
+    span = _Span.of(release, served_since)
+    found: dict[str, list[Gvk]] = {}
+    for path in sorted((folder / "resources").glob("*.yaml")):
+        document = _load(path)
+        for entry in document["resources"]:
+            for version, facts in entry["versions"].items():
+                if span.has_gone(facts):
+                    major, minor = release_number(facts["removed"])
+                    kinds = found.setdefault(f"{major}.{minor - 1}", [])
+                    kinds += [
+                        (str(document["group"]), version, kind) for kind in (entry["kind"], _list_kind(entry))
+                    ]
+    return found
 
 
 def release_number(release: str) -> tuple[int, ...]:
@@ -119,13 +171,13 @@ def _well_formed(entry: Json, place: Location, diagnostics: Diagnostics) -> bool
 def _of_release(
     entry: Json,
     group: str,
-    release: str,
+    span: _Span,
     definitions: Mapping[Gvk, str],
     place: Location,
     diagnostics: Diagnostics,
 ) -> Iterator[Resource]:
-    now = release_number(release)
-    alive = {v: facts for v, facts in entry["versions"].items() if _alive(facts, now)}
+    now = span.release
+    alive = {v: facts for v, facts in entry["versions"].items() if span.has(facts)}
     if not alive:
         return
     names = {f"{group}/{v}" if group else v: v for v in alive}
@@ -139,7 +191,7 @@ def _of_release(
             name = join_api_version(group, version)
             diagnostics.error(
                 "K505",
-                f"{name} {entry['kind']} is in the catalog of {release}, but nothing defines it",
+                f"{name} {entry['kind']} is in the catalog of {span}, but nothing defines it",
                 place,
                 "give the definitions of that release, or correct introduced and removed",
             )
@@ -170,11 +222,6 @@ def _of_release(
         )
 
 
-def _alive(facts: Json, now: tuple[int, ...]) -> bool:
-    removed = facts.get("removed")
-    return release_number(facts["introduced"]) <= now and (removed is None or now < release_number(removed))
-
-
 def _own(api_version: str, group: str) -> bool:
     return (api_version.rpartition("/")[0]) == group
 
@@ -199,6 +246,7 @@ def _subresources(entry: Json, group: str, version: str, now: tuple[int, ...]) -
             group=of_group if kind else group,
             version=of_version or version,
             kind=kind or entry["kind"],
+            introduced=facts.get("introduced", ""),
         )
 
 

@@ -54,11 +54,13 @@ def load_kubernetes(release: str, diagnostics: Diagnostics, *, prose: bool = Fal
     return kubernetes_validate.load(release, diagnostics, with_prose=prose)
 
 
-def read_kubernetes(document: Document, catalog: Path, release: str, diagnostics: Diagnostics) -> Fragment:
-    """The definitions of a release with the resources of ``catalog``."""
+def read_kubernetes(
+    document: Document, catalog: Path, release: str, diagnostics: Diagnostics, served_since: str = ""
+) -> Fragment:
+    """The definitions of a release with the resources of ``catalog``, also those of ``past_kinds``."""
     fragment = kubernetes_validate.KubernetesValidate().read(document, diagnostics)
     kinds = {kind: d.name for d in fragment.definitions if len(d.kinds) == 1 for kind in d.kinds}
-    served = read_catalog(catalog, release, kinds, diagnostics)
+    served = read_catalog(catalog, release, kinds, diagnostics, served_since)
     return replace(fragment, resources=served.resources, groups=served.groups)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,34 @@ def definitions(release: str) -> Json | None:
                 found: Json = msgspec.json.decode(line)
                 return found
     return None
+
+
+def add_kinds(known: Json, kinds: Iterable[tuple[str, str, str]], others: Json) -> None:
+    """Adds to the definitions ``known`` those of ``kinds`` (group, version, kind), and what these refer to, from
+    ``others``."""
+    wanted = [name for name, schema in others.items() if not set(_kinds(schema)).isdisjoint(kinds)]
+    while wanted:
+        name = wanted.pop()
+        if name not in known:
+            known[name] = others[name]
+            wanted += [reference.removeprefix("#/$defs/") for reference in _references(others[name])]
+
+
+def _kinds(schema: Json) -> list[tuple[str, str, str]]:
+    registered = schema.get("x-kubernetes-group-version-kind", ())
+    return [(each["group"], each["version"], each["kind"]) for each in registered]
+
+
+def _references(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        for key, value in schema.items():
+            if key == "$ref" and isinstance(value, str):
+                yield value
+            else:
+                yield from _references(value)
+    elif isinstance(schema, list):
+        for item in schema:
+            yield from _references(item)
 
 
 def fields_since(newest: str) -> dict[str, dict[str, str]]:

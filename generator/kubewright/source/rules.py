@@ -7,7 +7,7 @@ that were understood still go on, so that one run tells all. Codes K160-K169 are
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -248,8 +248,7 @@ def read_zero_values(document: Document, diagnostics: Diagnostics) -> tuple[Zero
     """The facts of ``zero_values.yaml``."""
     reader = RuleReader(document, diagnostics)
     found = []
-    for definition, entry in reader.mapping(document.value, "").items():
-        pointer = f"/{escape_pointer(definition)}"
+    for definition, pointer, entry in _by_definition(reader, document):
         fields = reader.mapping(entry, pointer)
         reader.only(fields, {"written", "kept", "keyed"}, pointer)
         written = reader.mapping(fields.get("written", {}), f"{pointer}/written")
@@ -274,9 +273,22 @@ def read_protobuf(document: Document, diagnostics: Diagnostics) -> tuple[FieldNu
             definition=definition,
             fields=_field_numbers(reader, reader.mapping(entry, pointer), pointer),
         )
-        for definition, entry in reader.mapping(document.value, "").items()
-        for pointer in [f"/{escape_pointer(definition)}"]
+        for definition, pointer, entry in _by_definition(reader, document)
     )
+
+
+def _by_definition(reader: RuleReader, document: Document) -> Iterator[tuple[str, str, Any]]:
+    """The facts of a file by definition, with the place of each. ``same`` maps a group-version to another one: what is
+    not there of its own definitions is as of those."""
+    entries = dict(reader.mapping(document.value, ""))
+    same = reader.mapping(entries.pop("same", {}), "/same")
+    for name, entry in entries.items():
+        yield name, f"/{escape_pointer(name)}", entry
+    for version, other in same.items():
+        for name, entry in entries.items():
+            own = f"{version}.{name.rpartition('.')[2]}"
+            if name.rpartition(".")[0] == other and own not in entries:
+                yield own, f"/{escape_pointer(name)}", entry
 
 
 def read_go_types(document: Document, diagnostics: Diagnostics) -> tuple[GoTypes, ...]:

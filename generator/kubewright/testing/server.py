@@ -28,7 +28,8 @@ from apimachinery.access.authorization import (
 from apimachinery.access.control import AccessOptions
 from apimachinery.http.messages import User
 from apimachinery.meta.errors import ApiError, Cause
-from apimachinery.server.catalog.options import RELEASE, ApiOptions, parse_controllers
+from apimachinery.meta.release import RELEASE
+from apimachinery.server.catalog.options import ApiOptions, parse_controllers
 from apimachinery.server.network.services import Address
 from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.process import BuildApi, Server, ServerOptions

@@ -1,4 +1,5 @@
-"""Which library came with which Kubernetes release (as usable in stored expressions: CRDs and policies)."""
+"""Which library came with which Kubernetes release: in which new CRDs and policies may use it, the one after that which
+reads it."""
 
 from __future__ import annotations
 
@@ -46,13 +47,13 @@ _RELEASES: tuple[tuple[str, str, MakeLibrary], ...] = (
     ("1.32", "", authorizer_selectors),
     ("1.33", "", two_variable_comprehensions),
     ("1.34", "", semvers),
-    ("1.34", "", list_extension),
+    ("1.35", "", list_extension),
 )
 _MACROS: tuple[tuple[str, Mapping[MacroKey, Expander]], ...] = (
     ("1.23", m.STANDARD),
     ("1.29", m.OPTIONAL),
     ("1.33", m.TWO_VARIABLES),
-    ("1.34", LIST_MACROS),
+    ("1.35", LIST_MACROS),
 )
 ALL_LIBRARIES: tuple[MakeLibrary, ...] = (
     standard,

@@ -23,6 +23,7 @@ from apimachinery.cel.libraries.jsonpatch import jsonpatch
 from apimachinery.cel.values import types as t
 from apimachinery.cel.values.errors import CelError, CompileError, EvalError
 from apimachinery.cel.values.types import Type
+from apimachinery.meta.release import current_release
 
 POLICY_BUDGET = 10_000_000
 CONDITIONS_BUDGET = POLICY_BUDGET // 4
@@ -187,13 +188,12 @@ class Compiler:
         *,
         has_params: bool,
         mutates: bool = False,
-        version: str = "1.36",
         typed: Mapping[str, Type] | None = None,
         types: Callable[[PolicyTypes], TypeProvider] | None = None,
     ) -> None:
         """``typed`` are types of variables that else have any, and ``types`` knows the fields of these types."""
         self._environments = {
-            asks: _environment(has_params, version, asks).extend(
+            asks: _environment(has_params, current_release(), asks).extend(
                 functions=[jsonpatch()] if mutates else [], variables=dict(typed or {})
             )
             for asks in (True, False)

@@ -68,7 +68,8 @@ def priority_level(value: Json, path: str) -> Errors:
     if name == "exempt" and (kind != "Exempt" or spec.get("limited") is not None):
         detail = "spec of 'exempt' except the 'spec.exempt' field must equal the fixed value"
         yield invalid_value("spec", spec, detail)
-    if name == "catch-all" and spec != _CATCH_ALL:
+    shares = _shares_field(value)
+    if name == "catch-all" and _plain_level(spec, shares) != _CATCH_ALL:
         yield invalid_value("spec", spec, "spec of 'catch-all' must equal the fixed value")
     if kind == "Exempt":
         yield from _exempt(struct(spec, "exempt") or {}, "spec.exempt")
@@ -80,9 +81,25 @@ def priority_level(value: Json, path: str) -> Errors:
         if spec.get("limited") is None:
             yield required_error("spec.limited", "must not be empty when type is Limited")
         else:
-            yield from _limited(struct(spec, "limited") or {}, "spec.limited")
+            yield from _limited(struct(spec, "limited") or {}, "spec.limited", shares)
     else:
         yield not_supported("spec.type", kind, ("Exempt", "Limited"))
+
+
+def _shares_field(level: Json) -> str:
+    """The name of a limited level's shares, another one in the first two betas."""
+    version = str(level.get("apiVersion")).rpartition("/")[2]
+    return "assuredConcurrencyShares" if version in ("v1beta1", "v1beta2") else "nominalConcurrencyShares"
+
+
+def _plain_level(spec: Json, shares: str) -> Json:
+    """A level as the fixed one is noted here; what older versions do not have is as they mean it."""
+    limited = struct(spec, "limited")
+    if limited is None:
+        return spec
+    others = {name: value for name, value in limited.items() if name != shares}
+    named = {"nominalConcurrencyShares": limited.get(shares), "lendablePercent": 0, **others}
+    return {**spec, "limited": named}
 
 
 def _exempt(exempt: Json, path: str) -> Errors:
@@ -100,8 +117,8 @@ def _lent(value: Any, path: str) -> Errors:
         yield invalid_value(path, value, "must be between 0 and 100, inclusive")
 
 
-def _limited(limited: Json, path: str) -> Errors:
-    yield from _shares(limited.get("nominalConcurrencyShares"), f"{path}.nominalConcurrencyShares")
+def _limited(limited: Json, path: str, shares: str) -> Errors:
+    yield from _shares(limited.get(shares), f"{path}.{shares}")
     response = struct(limited, "limitResponse") or {}
     place = f"{path}.limitResponse"
     match response.get("type") or "":

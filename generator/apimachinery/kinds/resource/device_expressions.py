@@ -17,6 +17,7 @@ from apimachinery.cel.values.errors import CelError, CompileError
 from apimachinery.cel.values.ranges import Range
 from apimachinery.cel.values.types import Type
 from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value
+from apimachinery.meta.release import RELEASE, current_release
 
 Errors = Iterator[FieldError]
 
@@ -49,14 +50,14 @@ class _Devices:
 
 
 @cache
-def environment() -> Environment:
+def environment(release: str = RELEASE) -> Environment:
     """Where selectors are compiled."""
-    return Environment.kubernetes("1.36").extend(variables={"device": _DEVICE}, provider=_Devices())
+    return Environment.kubernetes(release).extend(variables={"device": _DEVICE}, provider=_Devices())
 
 
 def device_expression(source: str, path: str) -> Errors:
     """An expression compiles, gives true or false as far as one can tell, and does not cost too much."""
-    env = environment()
+    env = environment(current_release())
     try:
         node = env.check(source)
         result = node.type or t.DYN

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from apimachinery.meta.release import RELEASE
 from apimachinery.meta.resources import Group
 from apimachinery.server.catalog.family import BUILT_IN, CUSTOM, Family
-from apimachinery.server.catalog.options import RELEASE
 from apimachinery.server.catalog.served import Served
 
 CUSTOM_PRIORITY = 1000
@@ -83,6 +83,12 @@ class Catalog:
     def find(self, group: str, version: str, plural: str) -> Served | None:
         """A resource, None where there is none."""
         return self._resources.get((group, version, plural))
+
+    def preferred(self, group: str, plural: str) -> Served | None:
+        """A resource at the first version of its group that has it, None where there is none."""
+        versions = self.groups[group].versions if group in self.groups else ()
+        found = (self._resources.get((group, version, plural)) for version in versions)
+        return next((served for served in found if served is not None), None)
 
     def expire(self, prefix: str, seconds: int) -> None:
         """Has the storage end the objects of a prefix so long after they were written last."""

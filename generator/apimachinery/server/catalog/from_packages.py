@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib import resources as package_files
@@ -26,6 +26,7 @@ from apimachinery.merge.schema import Ref, Struct, Type
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.meta.import_faults import describe_import_fault
+from apimachinery.meta.release import RELEASE, release_number
 from apimachinery.meta.resources import Group, Resource
 from apimachinery.meta.strategies import Strategy
 from apimachinery.schema.builtin import compile_builtin
@@ -39,6 +40,7 @@ from apimachinery.server.catalog.annotated import Annotated
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.factory import KindVersions, deprecation, unowned_by_main, unowned_by_status
 from apimachinery.server.catalog.family import BUILT_IN
+from apimachinery.server.catalog.later_fields import LaterFields
 from apimachinery.server.catalog.options import ApiOptions, OptionError
 from apimachinery.server.catalog.other_versions import ConvertedHooks, with_checks_of
 from apimachinery.server.catalog.served import Behaviour, Change, Compiled, Served, StoredAs
@@ -90,6 +92,20 @@ class ServedPackage:
             for name, fields in module.FIELDS_SINCE.items()
         }
         return {name: fields for name, fields in later.items() if fields}
+
+    def defaults_known(
+        self, definition: str, default: Callable[[Json], None] | None
+    ) -> Callable[[Json], None] | None:
+        """A kind's defaults without those of fields that came after the release."""
+        if default is None or self._later_fields is None:
+            return default
+        return self._later_fields.without(definition, default)
+
+    @cached_property
+    def _later_fields(self) -> LaterFields | None:
+        # No default is declared for a field younger than that.
+        described = not self._release or _release(self._release) >= _release(RELEASE)
+        return None if described else LaterFields(self.definitions, self._later)
 
     @cached_property
     def merge_table(self) -> dict[str, Type]:
@@ -205,12 +221,31 @@ class ServedPackage:
                 found.add((str(GroupVersion(gvk["group"], gvk["version"])), gvk["kind"]))
         return frozenset(found)
 
-    def resources(self) -> Iterator[Resource]:
-        """The resource table."""
-        for api_version in self._modules:
-            module = self.module_of(api_version, "resources")
-            if module is not None:
-                yield from module.RESOURCES
+    def resources(self) -> Sequence[Resource]:
+        """The resource table; of a resource without what is younger than the release."""
+        return self._resources
+
+    @cached_property
+    def _resources(self) -> tuple[Resource, ...]:
+        modules = (self.module_of(api_version, "resources") for api_version in self._modules)
+        return tuple(
+            self._of_release(resource)
+            for module in modules
+            if module is not None
+            for resource in module.RESOURCES
+        )
+
+    def _of_release(self, resource: Resource) -> Resource:
+        if not self._release:
+            return resource
+        now = _release(self._release)
+        later = any(_is_later(sub.introduced, now) for sub in resource.subresources)
+        if later:
+            kept = tuple(sub for sub in resource.subresources if not _is_later(sub.introduced, now))
+            resource = replace(resource, subresources=kept)
+        if _is_later(resource.deprecated_in, now):
+            resource = replace(resource, deprecated=False, deprecated_in="")
+        return resource
 
     def module_of(self, api_version: str, stem: str) -> Any:
         """A module of a group-version; None where it was not generated."""
@@ -278,7 +313,7 @@ def _check_prefixes(package: ServedPackage, found: Iterable[Served]) -> None:
 def is_served(resource: Resource, options: ApiOptions) -> bool:
     """Whether a server of the emulated release serves a resource, with ``--runtime-config`` heard."""
     release = _release(options.emulated_version)
-    if resource.introduced and _release(resource.introduced) > release:
+    if _is_later(resource.introduced, release):
         return False
     if resource.removed_in and _release(resource.removed_in) <= release:
         return False
@@ -305,9 +340,13 @@ def _with_words(schema: Json, words: Sequence[str]) -> Json:
     return {**schema, "enum": [*words]}
 
 
+def _is_later(text: str, release: tuple[int, ...]) -> bool:
+    return bool(text) and _release(text) > release
+
+
 def _release(text: str) -> tuple[int, ...]:
     try:
-        return tuple(int(part) for part in text.removeprefix("v").split("."))
+        return release_number(text)
     except ValueError:
         raise OptionError(f"--emulated-version: {text!r} is no release; use a form such as 1.36") from None
 
@@ -479,6 +518,7 @@ def _compile(package: ServedPackage, resource: Resource) -> Compiled:
             defaulter = through.defaulter(defaulter)
             of_hub = package.table(hub, "validation", "VALIDATORS").get(resource.kind)
             validator = through.validator(validator, of_hub)
+    defaulter = package.defaults_known(definition, defaulter)
     schema: CompiledSchema
     stated = rules = scale = None
     if to_form is not None:

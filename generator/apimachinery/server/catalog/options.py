@@ -9,6 +9,8 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
+from apimachinery.meta.release import RELEASE
+
 CONTROLLERS = (
     "namespace",
     "gc",
@@ -43,7 +45,6 @@ WORKLOADS = (
 """Those of kube-controller-manager that make pods and look after them: ``workloads`` means all of them."""
 SIMULATIONS = ("node", "scheduler")
 """Loops that ``all`` does not mean: they stand for machines that a server has not."""
-RELEASE = "1.36"
 OLDEST, NEWEST = "1.25", "1.37"
 """The releases that the packages know: earlier ones served what nothing here describes."""
 

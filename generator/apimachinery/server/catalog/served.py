@@ -27,13 +27,13 @@ from apimachinery.merge.updater import VersionConverter
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.meta.names import NAME_RULES
 from apimachinery.meta.object_meta import NameRule
+from apimachinery.meta.release import RELEASE
 from apimachinery.meta.resources import Resource, Subresource
 from apimachinery.meta.strategies import Strategy
 from apimachinery.schema.custom import CustomSchema
 from apimachinery.schema.interface import CompiledSchema
 from apimachinery.schema.typed_form import TypedForm
 from apimachinery.server.catalog.family import Family
-from apimachinery.server.catalog.options import RELEASE
 from apimachinery.storage.interface import Record
 from apimachinery.wire.json import decode, encode, encode_as_go
 

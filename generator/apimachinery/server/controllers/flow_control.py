@@ -31,7 +31,7 @@ log = logging.getLogger("kubewright.server.fairness")
 async def make_flow_control(catalog: Catalog, writer: Writer) -> None:
     """Makes what is missing, levels first, and brings back what must not be changed. Raises StorageError."""
     for plural, objects in (("prioritylevelconfigurations", LEVELS), ("flowschemas", SCHEMAS)):
-        served = catalog.find(GROUP, VERSION, plural)
+        served = catalog.preferred(GROUP, plural)
         if served is None:
             return
         for name, spec in objects.items():
@@ -43,18 +43,19 @@ async def make_flow_control(catalog: Catalog, writer: Writer) -> None:
 
 async def _make(served: Served, writer: Writer, name: str, spec: Json) -> None:
     target = WriteTarget(served, "", name, WriteOptions(manager=PRODUCER))
-    wanted: Json = {
+    stored: Json = {
         "kind": served.kind,
-        "apiVersion": served.api_version,
+        "apiVersion": f"{GROUP}/{VERSION}",
         "metadata": {"name": name, "annotations": {AUTO_UPDATE: "true"}},
         "spec": decode(encode(spec)),
     }
+    wanted = served.in_form(stored)
     finish_form(wanted, served)
     record = writer.current(target)
     if record is None:
         await writer.create(target, wanted)
         return
-    present: Json = decode(record.value)
+    present = served.read(record)
     follows = (present["metadata"].get("annotations") or {}).get(AUTO_UPDATE) == "true"
     if present["spec"] != wanted["spec"] and (follows or name in MANDATORY):
         await writer.update(target, lambda old: {**old, "spec": wanted["spec"]})

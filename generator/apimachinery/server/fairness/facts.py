@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 GROUP = "flowcontrol.apiserver.k8s.io"
-VERSION = "v1"
+VERSION = "v1"  # the version of the specs below
 AUTO_UPDATE = "apf.kubernetes.io/autoupdate-spec"
 MANDATORY = frozenset({"exempt", "catch-all"})
 Json = dict[str, Any]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -136,9 +136,9 @@ class MetricsPackage(ServedPackage):
                     due.append(name)
         return found
 
-    def resources(self) -> Iterator[Resource]:
+    def resources(self) -> Sequence[Resource]:
         """See ServedPackage."""
-        return iter(RESOURCES)
+        return RESOURCES
 
     def messages(self) -> Messages | None:
         """See ServedPackage."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from apimachinery.kinds.hooks import Json
-from apimachinery.server.catalog.options import RELEASE
+from apimachinery.meta.release import RELEASE
 
 CAPACITY: Final = {"cpu": "64", "memory": "256Gi", "pods": "10000", "ephemeral-storage": "1Ti"}
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"

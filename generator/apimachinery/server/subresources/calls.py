@@ -173,10 +173,9 @@ class VirtualResources:
         """Who connects to a container by GET, as websockets must, needs the right to create as well: roles give get
         away to those who only look. A proxy's methods are rights of their own. Raises ApiError 403."""
         served, user = target.served, request.user
-        release = tuple(map(int, served.release.split(".")))
         if request.method != "GET" or target.subresource == "proxy" or user is None:
             return
-        if not enabled("AuthorizePodWebsocketUpgradeCreatePermission", release):
+        if not enabled("AuthorizePodWebsocketUpgradeCreatePermission", served.release):
             return
         asked = Attributes(
             user, "create", target.namespace, "", "v1", served.plural, target.subresource, target.name

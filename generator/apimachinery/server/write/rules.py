@@ -7,6 +7,7 @@ from collections.abc import Callable
 from apimachinery.crd.objects import ObjectValidation, check_values
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.field_errors import FieldError, invalid
+from apimachinery.meta.release import rules_of
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.request.target import WriteTarget
 
@@ -62,6 +63,19 @@ def check_object(
     ``subresource`` is the one that is written: a built-in kind asks other things of its status than of the rest.
     ``misfit`` as in ``check_values``.
     """
+    with rules_of(served.release):
+        return _check_object(served, obj, old, metadata_faults, warnings, subresource, misfit)
+
+
+def _check_object(
+    served: Served,
+    obj: Json,
+    old: Json | None,
+    metadata_faults: list[FieldError],
+    warnings: list[str],
+    subresource: str,
+    misfit: Callable[[], None] | None,
+) -> list[FieldError]:
     compiled, hooks = served.compiled, served.hooks
     status = subresource == "status"
     found = ObjectValidation(metadata_faults, warnings)

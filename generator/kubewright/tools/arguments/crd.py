@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from kubewright.tools.arguments.several import (
-    NEWEST,
+    RELEASE,
     add_output_arguments,
 )
 
@@ -45,9 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--kubernetes",
-        default=NEWEST,
+        default=RELEASE,
         metavar="RELEASE",
-        help=f"check the result as this release would (default {NEWEST})",
+        help=f"check the result as this release would (default {RELEASE})",
     )
     add_output_arguments(parser, otherwise="without it, standard output")
     parser.add_argument("-q", "--quiet", action="store_true", help="print only errors")

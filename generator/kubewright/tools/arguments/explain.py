@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from kubewright.tools.arguments.several import NEWEST, add_crds, release
+from kubewright.tools.arguments.several import RELEASE, add_crds, release
 
 EXAMPLES = r"""
 kubewright explain deployment.spec.strategy
@@ -18,9 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kubernetes",
         type=release,
-        default=NEWEST,
+        default=RELEASE,
         metavar="RELEASE",
-        help=f"Kubernetes release (default {NEWEST})",
+        help=f"Kubernetes release (default {RELEASE})",
     )
     add_crds(parser)
     parser.add_argument("--api-version", default="", metavar="GROUP/VERSION", help="API version of the kind")

@@ -9,7 +9,7 @@ from pathlib import Path
 NEWEST = "1.37"
 """``source.kubernetes_validate.NEWEST``."""
 RELEASE = "1.36"
-"""``catalog.options.RELEASE`` of the server."""
+"""``meta.release.RELEASE``: what a server answers as, and what is checked for."""
 FORMATS = ("text", "json", "sarif", "junit", "github")
 """The keys of ``reporting.FORMATS``."""
 CRDS_HELP = "CRDs of custom kinds: a file, a folder or -; may be repeated"

@@ -7,7 +7,7 @@ import argparse
 from kubewright.tools.arguments.several import (
     CRDS_HELP,
     EXCLUDE_HELP,
-    NEWEST,
+    RELEASE,
     add_crds,
     add_findings_format,
     add_package,
@@ -34,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--kubernetes",
         metavar="RELEASE",
         type=release,
-        default=NEWEST,
-        help=f"Kubernetes release to check against (default {NEWEST})",
+        default=RELEASE,
+        help=f"Kubernetes release to check against (default {RELEASE})",
     )
     add_crds(parser, f"{CRDS_HELP}. CRDs among the manifests count anyway")
     parser.add_argument("--strict", action="store_true", help="treat unknown and duplicate fields as errors")

@@ -53,7 +53,8 @@ def said(options: argparse.Namespace) -> Iterator[str]:
         reasons.setdefault(TAKEN[name], []).append(name)
     for reason, names in reasons.items():
         yield f"{', '.join(names)}: taken, without effect: {reason}"
-    if kept := [name for name, on in _gates(options.feature_gates) if not _check_gate(name, on)]:
+    release = options.emulated_version
+    if kept := [name for name, on in _gates(options.feature_gates) if not _check_gate(name, on, release)]:
         yield f"--feature-gates {', '.join(kept)}: taken, without effect: nothing here depends on them"
 
 
@@ -70,19 +71,18 @@ def _gates(given: list[str]) -> Iterator[tuple[str, bool]]:
         yield name, BOOLS[value]
 
 
-def _check_gate(name: str, on: bool) -> bool:
+def _check_gate(name: str, on: bool, release: str) -> bool:
     """Whether the server does something by the gate, as it is asked to. Raises OptionError where it does otherwise."""
     if name in _ALL:
         if _ALL[name] in (None, on):
             raise OptionError(f"--feature-gates: {name} cannot be set here; name the gates that you need")
         return True
     try:
-        enabled = gates.enabled(name)
+        enabled = gates.enabled(name, release)
     except KeyError:
         return False
     if enabled != on:
         raise OptionError(
-            f"--feature-gates: {name} is {str(enabled).lower()} in {'.'.join(map(str, gates.RELEASE))}, as here, and "
-            "cannot be changed"
+            f"--feature-gates: {name} is {str(enabled).lower()} in {release}, as here, and cannot be changed"
         )
     return True

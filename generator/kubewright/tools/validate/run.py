@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+from apimachinery.meta.release import rules_of
 from kubewright.processes import usable_processes
 from kubewright.tools.validate.check import CheckOptions, Judgement, is_clean, judge
 from kubewright.tools.validate.inputs import Chunk
@@ -36,6 +37,13 @@ def judge_all(
 
     ``jobs`` 0 takes as many processes as there are processors, as far as there is work for them.
     """
+    with rules_of(kinds.release):
+        return _judge_all(chunks, kinds, options, jobs, progress)
+
+
+def _judge_all(
+    chunks: Sequence[Chunk], kinds: Kinds, options: CheckOptions, jobs: int, progress: Progress | None
+) -> list[Judgement]:
     judged = _judge(chunks, kinds, options, jobs, progress)
     missing = {key for each in judged for key in each.missing}
     if missing and _learn(chunks, kinds, {kind for _, kind in missing}):
