@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import shutil
 import socket
@@ -11,8 +13,12 @@ import threading
 import zlib
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+import wsproto
+from wsproto.events import AcceptConnection, BytesMessage, CloseConnection, TextMessage
+from wsproto.events import Request as Handshake
 
 from apimachinery.server.node.commands import Command, CommandInput, ErrorOutput
 from apimachinery.server.node.shell import ContainerShell
@@ -204,6 +210,93 @@ def test_what_is_attached_to_ends_with_what_it_is_sent(server: ApiServer) -> Non
     server.settle()
     status = server.request("GET", f"{PODS}/reads")["status"]
     assert status["phase"] == "Succeeded"
+
+
+def spoken(server: ApiServer, path: str, protocol: str) -> list[bytes | str]:
+    """The messages of a websocket, to its end."""
+    target = urlsplit(server.url)
+    token = server._users.token("admin", ())
+    headers = [(b"Authorization", f"Bearer {token}".encode())]
+    socket_end = wsproto.WSConnection(wsproto.ConnectionType.CLIENT)
+    offer = Handshake(
+        target.netloc, PODS + path, extra_headers=headers, subprotocols=[protocol] if protocol else []
+    )
+    address = str(target.hostname), int(target.port or 0)
+    messages: list[bytes | str] = []
+    with socket.create_connection(address, timeout=60) as connection:
+        connection.sendall(socket_end.send(offer))
+        while data := connection.recv(1 << 16):
+            socket_end.receive_data(data)
+            for event in socket_end.events():
+                if isinstance(event, AcceptConnection):
+                    assert (event.subprotocol or "") == protocol
+                elif isinstance(event, BytesMessage | TextMessage):
+                    messages.append(bytes(event.data) if isinstance(event, BytesMessage) else event.data)
+                elif isinstance(event, CloseConnection):
+                    connection.sendall(socket_end.send(event.response()))
+                    return messages
+    return messages
+
+
+def test_every_protocol_of_websockets_is_spoken(server: ApiServer) -> None:
+    exec_ = "/p/exec?stdout=1&stderr=1&container=c&command=sh&command=-c&command=echo+hi%3Bexit+"
+    words = "command terminated with non-zero exit code: exit status 3"
+    encoded = base64.b64encode(b"hi\n").decode()
+    assert spoken(server, exec_ + "0", "channel.k8s.io") == [b"\x01hi\n"]
+    assert spoken(server, exec_ + "3", "channel.k8s.io") == [b"\x01hi\n", b"\x03" + words.encode()]
+    assert spoken(server, exec_ + "0", "base64.channel.k8s.io") == ["1" + encoded]
+    said, status = spoken(server, exec_ + "0", "v4.base64.channel.k8s.io")
+    assert isinstance(status, str)
+    assert (said, status[0]) == ("1" + encoded, "3")
+    assert json.loads(base64.b64decode(status[1:]))["status"] == "Success"
+
+
+def test_logs_come_over_websockets(server: ApiServer) -> None:
+    container = {"name": "c", "image": "i", "command": ["sh", "-c", "echo alive; sleep 60"]}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "logs"},
+        "spec": {"containers": [container]},
+    }
+    server.request("POST", PODS, pod)
+    server.settle()
+    assert spoken(server, "/logs/log?container=c", "binary.k8s.io") == [b"alive\n"]
+    assert spoken(server, "/logs/log?container=c", "") == [b"alive\n"]
+    text = base64.b64encode(b"alive\n").decode()
+    assert spoken(server, "/logs/log?container=c", "base64.binary.k8s.io") == [text]
+
+
+@pytest.mark.parametrize(
+    ("context", "pod", "line", "out", "code"),
+    [
+        ({}, {}, "id -u; id -g", "0\n0\n", 0),
+        ({"runAsUser": 7}, {"runAsUser": 5, "runAsGroup": 6}, "id -u; id -g", "7\n6\n", 0),
+        ({}, {"runAsUser": 5}, "[ $(id -u) -eq 5 ] && whoami", "5\n", 0),
+        ({}, {"runAsUser": 5, "fsGroup": 9}, "id", "uid=5 gid=0(root) groups=0(root),9\n", 0),
+    ],
+)
+def test_who_a_container_is(
+    context: dict[str, Any], pod: dict[str, Any], line: str, out: str, code: int
+) -> None:
+    spec = {"containers": [{"name": "c", "securityContext": context}], "securityContext": pod}
+    made = {"metadata": {"name": "p", "uid": "u"}, "spec": spec}
+    found = ContainerShell()(Command(made, "c", ("sh", "-c", line)))
+    assert (found.stdout, found.exit_code) == (out.encode(), code)
+
+
+def test_a_root_that_is_read_only_is_not_written() -> None:
+    read_only = {"readOnlyRootFilesystem": True}
+    mounts = [{"name": "v", "mountPath": "/data"}]
+    spec = {"containers": [{"name": "c", "securityContext": read_only, "volumeMounts": mounts}]}
+    made = {"metadata": {"name": "p", "uid": "u"}, "spec": spec}
+    line = "echo a > /data/f; cat /data/f; touch /g; echo b > /file; ls /file"
+    found = ContainerShell()(Command(made, "c", ("/bin/sh", "-c", line)))
+    assert found.stdout == b"a\n"
+    assert found.stderr == (
+        b"touch: /g: Read-only file system\n/bin/sh: can't create /file: Read-only file system\n"
+        b"ls: /file: No such file or directory\n"
+    )
 
 
 kubectl = shutil.which("kubectl")

@@ -2,12 +2,17 @@
 
 Protocol (k8s.io/apimachinery/pkg/util/remotecommand): binary messages whose first byte is a channel: 0 stdin, 1 stdout,
 2 stderr, 3 the Status of the end, 4 the terminal's size; in ``v5.channel.k8s.io`` 255 followed by a channel closes that
-channel, which is how stdin ends. A ``v4`` client cannot say that, so its stdin ends when it pauses.
+channel, which is how stdin ends. A client of an older protocol cannot say that, so its stdin ends when it pauses. In
+``base64`` protocols messages are text: a digit for the channel, then base64. Before ``v4`` the end is said in words,
+and only if something failed. Logs are messages without channels.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
+import contextlib
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -17,6 +22,7 @@ from wsproto.events import (
     AcceptConnection,
     BytesMessage,
     CloseConnection,
+    Event,
     Ping,
     RejectConnection,
     TextMessage,
@@ -31,7 +37,14 @@ from apimachinery.http.messages import Request, Tunnel
 from apimachinery.server.node.commands import CommandInput
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
-PROTOCOLS: Final = ("v5.channel.k8s.io", "v4.channel.k8s.io")
+PROTOCOLS: Final = (
+    "v5.channel.k8s.io",
+    "v4.channel.k8s.io",
+    "v4.base64.channel.k8s.io",
+    "channel.k8s.io",
+    "base64.channel.k8s.io",
+)
+WITHOUT_CHANNELS: Final = ("binary.k8s.io", "base64.binary.k8s.io")
 PAUSE_SECONDS: Final = 0.3
 """How long a v4 client is silent where its stdin is taken to be at its end."""
 LARGEST_MESSAGE: Final = 1 << 20
@@ -77,12 +90,32 @@ class StreamChannels:
         for low in range(0, len(data), PIECE):
             await self.send_bytes(bytes([channel]) + data[low : low + PIECE])
 
+    @property
+    def says_status(self) -> bool:
+        """Whether the end is a Status; words otherwise."""
+        return self.protocol.startswith(("v5.", "v4."))
+
+    async def send_whole(self, data: bytes) -> None:
+        """Sends bytes on no channel."""
+        for low in range(0, len(data), PIECE):
+            piece = data[low : low + PIECE]
+            await self._send(TextMessage(_base64(piece)) if self._is_text else BytesMessage(piece))
+
     async def send_bytes(self, message: bytes) -> None:
         """Sends one message; nothing to a client that has gone."""
+        await self._send(
+            TextMessage(f"{message[0]}{_base64(message[1:])}") if self._is_text else BytesMessage(message)
+        )
+
+    @property
+    def _is_text(self) -> bool:
+        return "base64" in self.protocol
+
+    async def _send(self, message: Event) -> None:
         if self._ended:
             return
         try:
-            framed = self._socket.send(BytesMessage(message))
+            framed = self._socket.send(message)
         except ProtocolError:  # it closed while the command ran
             self._ended = True
             return
@@ -92,7 +125,12 @@ class StreamChannels:
     async def receive(self, seconds: float | None = None) -> tuple[int, bytes] | None:
         """The next message: channel and bytes; None at the end. Raises TimeoutError."""
         message = await self.receive_bytes(seconds)
-        return None if message is None else (message[0], message[1:])
+        if message is None:
+            return None
+        if self._is_text:
+            with contextlib.suppress(binascii.Error):
+                return message[0] - ord("0"), base64.b64decode(message[1:])
+        return message[0], message[1:]
 
     async def receive_bytes(self, seconds: float | None = None) -> bytes | None:
         """The next message whole; None at the end. Raises TimeoutError."""
@@ -110,11 +148,11 @@ class StreamChannels:
         return self._waiting.pop(0) if self._waiting else None
 
     async def pump(self, channel: int, into: CommandInput) -> None:
-        """Hands on what comes on a channel, to its end: for a v4 client, which cannot say so, that is a pause."""
+        """Hands on what comes on a channel, to its end: for an older client, which cannot say so, that is a pause."""
         came = False
         try:
             while True:
-                patience = PAUSE_SECONDS if came and self.protocol == PROTOCOLS[1] else None
+                patience = PAUSE_SECONDS if came and self.protocol not in ("", PROTOCOLS[0]) else None
                 message = await self.receive(patience)
                 if message is None or message == (CLOSE, bytes([channel])):
                     return
@@ -155,3 +193,7 @@ class StreamChannels:
                 if not self._ended and self._socket.state is ConnectionState.REMOTE_CLOSING:
                     self._tunnel.write(self._socket.send(event.response()))
                 self._ended = True
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from apimachinery.meta.json import Json
 from apimachinery.server.node.commands import Command, Pod, Ran
 
 LONGEST_SLEEP = 3600.0
@@ -67,6 +68,52 @@ def whole(said: bytes | Iterator[bytes]) -> bytes:
 def absolute(path: str) -> str:
     """The path of a file in a container, whose commands all run at its root."""
     return posixpath.normpath(posixpath.join("/", path))
+
+
+def container_of_command(command: Command) -> Json:
+    """The container that a command runs in; empty for one that is not there."""
+    spec = command.pod["spec"]
+    keys = ("containers", "initContainers", "ephemeralContainers")
+    every = (each for key in keys for each in spec.get(key) or ())
+    return next((each for each in every if each["name"] == command.container), {})
+
+
+def is_read_only(command: Command, path: str) -> bool:
+    """Whether nothing can be written at a path: it is in a root that is read-only, and in no volume."""
+    container = container_of_command(command)
+    if not (container.get("securityContext") or {}).get("readOnlyRootFilesystem"):
+        return False
+    mounts = [each["mountPath"] for each in container.get("volumeMounts") or () if not each.get("readOnly")]
+    writable = ["/dev", *(absolute(mount) for mount in mounts)]
+    return not any(path == mount or path.startswith(mount.rstrip("/") + "/") for mount in writable)
+
+
+def _identity(command: Command, key: str) -> int:
+    """The user or group (``runAsUser``, ``runAsGroup``) of a container; root where nobody says so."""
+    own = container_of_command(command).get("securityContext") or {}
+    of_pod = command.pod["spec"].get("securityContext") or {}
+    return int(own.get(key) or of_pod.get(key) or 0)
+
+
+def _id(command: Command, files: Files, words: Sequence[str]) -> Ran:
+    user, group = _identity(command, "runAsUser"), _identity(command, "runAsGroup")
+    of_pod = command.pod["spec"].get("securityContext") or {}
+    more = [*(of_pod.get("supplementalGroups") or ()), *filter(None, [of_pod.get("fsGroup")])]
+    groups = [*dict.fromkeys([group, *more])]
+    named = [f"{number}{'' if number else '(root)'}" for number in (user, group)]
+    shown = {
+        "": f"uid={named[0]} gid={named[1]} groups={','.join(f'{each}' if each else '0(root)' for each in groups)}",
+        "-u": str(user),
+        "-g": str(group),
+        "-G": " ".join(map(str, groups)),
+    }
+    text = shown.get(words[0] if words else "")
+    return Ran(stderr=b"id: -u, -g or -G\n", exit_code=1) if text is None else Ran(f"{text}\n".encode())
+
+
+def _whoami(command: Command) -> str:
+    user = _identity(command, "runAsUser")
+    return str(user) if user else "root"
 
 
 def _missing(program: str, path: str) -> Ran:
@@ -154,6 +201,8 @@ def _sleep(command: Command, files: Files, words: Sequence[str]) -> Ran:
 
 def _touch(command: Command, files: Files, words: Sequence[str]) -> Ran:
     for path in words:
+        if is_read_only(command, absolute(path)):
+            return Ran(stderr=f"touch: {path}: Read-only file system\n".encode(), exit_code=1)
         files.setdefault(absolute(path), b"")
     return Ran()
 
@@ -370,6 +419,8 @@ PROGRAMS: dict[str, Callable[[Command, Files, Sequence[str]], Ran]] = {
     "echo": _echo,
     "env": _env,
     "expr": _expr,
+    "id": _id,
+    "whoami": _says(_whoami),
     "gzip": lambda command, files, words: Ran(gzip.compress(command.stdin)),
     "printenv": _env,
     "printf": _printf,

@@ -20,6 +20,7 @@ from apimachinery.server.node.programs import (
     Files,
     absolute,
     environment_of,
+    is_read_only,
     seconds_of,
     substituted,
     summed,
@@ -257,6 +258,12 @@ class _Shell:
         targets: dict[int, str | int] = {1: 1, 2: 2}
         for each in node.redirections:
             target = yield from self._text(each.target, line)
+            path = absolute(target)
+            if each.operator != "<" and path != "/dev/null" and is_read_only(command, path):
+                shell = command.argv[0]
+                line.add(b"", f"{shell}: can't create {target}: Read-only file system\n".encode())
+                self._code = 1
+                return
             given, absent = _redirected(each, target, targets, self._files)
             if absent:
                 line.add(b"", f"sh: can't open {absent}: no such file\n".encode())

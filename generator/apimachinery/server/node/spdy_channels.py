@@ -57,6 +57,8 @@ class RawChannels:
 class SpdyChannels:
     """As ``StreamChannels``."""
 
+    says_status = True
+
     def __init__(self, tunnel: Tunnel, request: Request) -> None:
         self._tunnel = tunnel
         self._request = request

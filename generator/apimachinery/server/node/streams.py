@@ -17,7 +17,15 @@ from apimachinery.kinds.hooks import Json
 from apimachinery.meta.asked import STREAMED, Route
 from apimachinery.meta.errors import ApiError, bad_request
 from apimachinery.server.node.behaviour import NodeBehaviour
-from apimachinery.server.node.channels import ERROR, PROTOCOLS, STDERR, STDIN, STDOUT, StreamChannels
+from apimachinery.server.node.channels import (
+    ERROR,
+    PROTOCOLS,
+    STDERR,
+    STDIN,
+    STDOUT,
+    WITHOUT_CHANNELS,
+    StreamChannels,
+)
 from apimachinery.server.node.commands import Command, CommandInput, ErrorOutput
 from apimachinery.server.node.port_forwards import TUNNELLED, forward_channels, forward_tunnelled
 from apimachinery.server.node.spdy_channels import PORT_FORWARD, RawChannels, SpdyChannels
@@ -64,7 +72,7 @@ class NodeStreams:
             lambda tunnel: self._execute(kind(tunnel, request), request, pod, container, argv)
         )
 
-    async def _log(self, request: Request, pod: Json) -> Response | StreamResponse:
+    async def _log(self, request: Request, pod: Json) -> Response | StreamResponse | UpgradeResponse:
         container = container_of(pod, request.first("container"))
         previous = request.first("previous") in ("true", "1")
         text = await asyncio.to_thread(self._behaviour.log, pod, container, previous=previous)
@@ -80,6 +88,8 @@ class NodeStreams:
             lines = [moment + line for line in lines]
         limit = request.first("limitBytes")
         body = "".join(lines).encode()[: int(limit) if limit.isascii() and limit.isdigit() else None]
+        if request.headers.get("upgrade", "").lower() == "websocket":
+            return UpgradeResponse(lambda tunnel: _say(StreamChannels(tunnel, request), body))
         if request.first("follow") not in ("true", "1"):
             return Response(200, body, "text/plain")
         return StreamResponse(200, _pieces(body), "text/plain")
@@ -124,7 +134,10 @@ class NodeStreams:
             while (piece := await _on_a_thread(lambda: next(pieces, None))) is not None:
                 await channels.send(STDERR if isinstance(piece, ErrorOutput) else STDOUT, piece)
         await channels.send(STDERR, ran.stderr)
-        await channels.send(ERROR, encode(_status(ran.exit_code)))
+        if channels.says_status:
+            await channels.send(ERROR, encode(_status(ran.exit_code)))
+        elif ran.exit_code:
+            await channels.send(ERROR, _status(ran.exit_code)["message"].encode())
 
     async def _forward_raw(self, channels: RawChannels, pod: Json) -> None:
         if channels.accept(PORT_FORWARD):
@@ -188,6 +201,12 @@ def container_of(pod: Json, asked: str) -> str:
             f"a container name must be specified for pod {name}, choose one of: [{' '.join(names)}]"
         )
     return str(names[0])
+
+
+async def _say(channels: StreamChannels, body: bytes) -> None:
+    if await channels.accept(WITHOUT_CHANNELS):
+        await channels.send_whole(body)
+        await channels.close()
 
 
 async def _pieces(body: bytes) -> AsyncIterator[bytes]:
