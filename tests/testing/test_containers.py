@@ -39,15 +39,18 @@ class Node:
     def begin(self, container: dict[str, Any]) -> CommandRun | None:
         return self.behaviour.begin(self.pod, lambda container: {"FROM": "elsewhere"}, container)
 
+    def ask(self, container: dict[str, Any], command: list[str]) -> int | None:
+        return self.behaviour.ask(self.pod, lambda container: {}, container, command)
+
     def at(self, moment: float) -> dict[str, Any]:
         """The status at a moment: every change on the way is made."""
         passed = 0.0
         for _ in range(200):
-            wait = self.life.move(self.pod, self.plan, passed, self.begin)
+            wait = self.life.move(self.pod, self.plan, passed, self.begin, self.ask)
             if passed + wait > moment:
                 break
             passed += max(wait, 1e-6)
-        self.life.move(self.pod, self.plan, moment, self.begin)
+        self.life.move(self.pod, self.plan, moment, self.begin, self.ask)
         return self.life.write(self.pod, self.plan, moment, "10.244.0.1")["status"]
 
     def shown(self, moment: float) -> str:
@@ -144,6 +147,13 @@ SIDECAR = container("side", "sleep", "infinity", restartPolicy="Always")
             Plan(),
             {9: "Running c=R+0", 19: "Running c=R+0", 21: "Running c=w:CrashLoopBackOff+1", 22: "Running c=R+1"},
         ),
+        (pod(container("c", readinessProbe={"exec": {"command": ["/bin/false"]}})), Plan(), {60: "Running c=r+0"}),
+        (pod(container("c", readinessProbe={"exec": {"command": ["/probe"]}})), Plan(), {0: "Running c=R+0"}),
+        (
+            pod(container("c", readinessProbe={"httpGet": {"port": 80}, "initialDelaySeconds": 15})),
+            Plan(),
+            {14: "Running c=r+0", 15: "Running c=R+0"},
+        ),
         (
             pod(
                 sh("c", "sleep 4; touch /ready; sleep 99", readinessProbe={"exec": {"command": ["cat", "/ready"]},
@@ -170,7 +180,7 @@ def test_a_loop_is_not_made_up_for_when_the_clock_jumps() -> None:
 
 def test_a_pod_that_is_through_changes_no_more() -> None:
     node = Node(pod(container("c", "true"), restartPolicy="Never"))
-    assert node.life.move(node.pod, node.plan, 0.0, node.begin) == FOREVER
+    assert node.life.move(node.pod, node.plan, 0.0, node.begin, node.ask) == FOREVER
 
 
 def test_a_deadline_is_said() -> None:

@@ -29,7 +29,7 @@ from apimachinery.server.node.commands import Command as Command
 from apimachinery.server.node.commands import Execute, Pod
 from apimachinery.server.node.commands import Ran as Ran
 from apimachinery.server.node.faults import NodeFaults
-from apimachinery.server.node.runs import CommandRun, begin
+from apimachinery.server.node.runs import CommandRun, ask, begin
 from apimachinery.server.node.shapes import NodeShape, shapes
 from apimachinery.server.node.shell import ContainerShell
 
@@ -182,6 +182,12 @@ class NodeBehaviour:
         runs.append(run)
         del runs[:-2]
         return run
+
+    def ask(self, pod: Pod, variables: FindVariables, container: Json, argv: Sequence[str]) -> int | None:
+        """How a probe's command ends; None where that cannot be known."""
+        if not isinstance(self.execute, ContainerShell):
+            return None
+        return ask(self.execute, pod, container["name"], argv, variables(container))
 
     def forget(self, uid: str) -> None:
         """A pod went."""

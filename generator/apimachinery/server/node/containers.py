@@ -26,6 +26,8 @@ MESSAGE_BYTES, MESSAGE_PATH = 4096, "/dev/termination-log"
 TOO_LONG = ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
 Begin = Callable[[Json], CommandRun | None]
 """Begins the command of a container; None where it cannot be simulated, and runs on."""
+Ask = Callable[[Json, list[str]], int | None]
+"""How a command in a container ends; None where that cannot be known."""
 
 
 @dataclass(slots=True)
@@ -69,7 +71,8 @@ class Life:
             self.last = self.terminated()
         self.started, self.ended, self.resumes = moment, None, None
         self.started_at, self.run = now(), begin(self.spec)
-        self.probed, self.failures, self.healthy = moment, 0, True
+        self.probed, self.failures = moment, 0
+        self.healthy = not (self.spec.get("readinessProbe") or {}).get("exec")
 
     def end(self, moment: float, code: int, policy: str) -> None:
         """Ends the run; a next one follows where the policy says so."""
@@ -115,7 +118,7 @@ class PodLife:
             found.append(life)
         return found
 
-    def move(self, pod: Json, plan: Plan, moment: float, begin: Begin) -> float:
+    def move(self, pod: Json, plan: Plan, moment: float, begin: Begin, ask: Ask) -> float:
         """Brings the containers to where they are at a moment; seconds until something changes."""
         spec = pod["spec"]
         starts = self.bound + plan.start_after
@@ -140,11 +143,11 @@ class PodLife:
         mains = self.of(spec["containers"])
         for life in mains:
             waits.append(_moved(life, moment, _end_of(life, plan, is_job), policy, begin))
-            if life.runs and life.started is not None and plan.ready_after > moment - life.started:
-                waits.append(life.started + plan.ready_after - moment)
-        waits += [
-            probe_wait for life in mains if (probe_wait := _probe(life, plan, moment, policy)) is not None
-        ]
+            if life.runs and life.started is not None:
+                due = life.started + _ready_after(life.spec, plan) - moment
+                waits += [due] if due > 0 else []
+        probed = (_probe(life, plan, moment, policy, ask) for life in mains)
+        waits += [wait for wait in probed if wait is not None]
         for life in self.of(spec.get("ephemeralContainers")):
             waits.append(_moved(life, moment, (FOREVER, 0), "Never", begin))
         if all(life.is_over for life in mains):
@@ -291,7 +294,7 @@ def _end_of(life: Life, plan: Plan, is_job: bool) -> tuple[float, int]:
     return FOREVER, 0
 
 
-def _probe(life: Life, plan: Plan, moment: float, policy: str) -> float | None:
+def _probe(life: Life, plan: Plan, moment: float, policy: str, ask: Ask) -> float | None:
     """Asks the probes of a container that run a command; seconds until the next time, None where there are none.
     A liveness probe that fails often enough ends the run."""
     if not life.runs or life.started is None:
@@ -300,7 +303,7 @@ def _probe(life: Life, plan: Plan, moment: float, policy: str) -> float | None:
         life.end(moment, KILLED, policy)
         return None if life.resumes is None else life.resumes - moment
     probes = [life.spec.get(key) or {} for key in ("readinessProbe", "livenessProbe")]
-    asked = [probe for probe in probes if probe.get("exec") and life.run is not None]
+    asked = [probe for probe in probes if probe.get("exec")]
     if not asked:
         return None
     period = float(min(probe.get("periodSeconds") or 10 for probe in asked))
@@ -311,11 +314,11 @@ def _probe(life: Life, plan: Plan, moment: float, policy: str) -> float | None:
     life.probed = max(moment, life.started + 1e-6)
     for probe, is_liveness in zip(probes, (False, True), strict=True):
         command = (probe.get("exec") or {}).get("command")
-        code = life.run.ask(command) if command and life.run is not None else None
-        if code is None:
+        if not command:
             continue
+        code = ask(life.spec, command)
         if not is_liveness:
-            life.healthy = code == 0
+            life.healthy = not code
             continue
         life.failures = life.failures + 1 if code else 0
         if life.failures >= (probe.get("failureThreshold") or 3):
@@ -327,7 +330,15 @@ def _probe(life: Life, plan: Plan, moment: float, policy: str) -> float | None:
 def _is_ready(life: Life | None, plan: Plan, moment: float) -> bool:
     if life is None or not life.runs or life.started is None or not (plan.ready and life.healthy):
         return False
-    return moment - life.started >= plan.ready_after
+    return moment - life.started >= _ready_after(life.spec, plan)
+
+
+def _ready_after(spec: Json, plan: Plan) -> float:
+    """How long a container is not ready after its start: no probe is made before its delay."""
+    delays = (
+        (spec.get(key) or {}).get("initialDelaySeconds") or 0 for key in ("startupProbe", "readinessProbe")
+    )
+    return max(plan.ready_after, *delays)
 
 
 def _is_through(life: Life | None) -> bool:

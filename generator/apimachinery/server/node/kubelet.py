@@ -97,7 +97,8 @@ class SimulatedNode(Controller):
         pod["status"] = {**(pod.get("status") or {}), **known.addresses(address)}
         capacity = self._shapes[pod["spec"]["nodeName"]].capacity
         variables = partial(self._variables.of, pod, capacity)
-        wait = known.move(pod, plan, moment, partial(self._behaviour.begin, pod, variables))
+        begin = partial(self._behaviour.begin, pod, variables)
+        wait = known.move(pod, plan, moment, begin, partial(self._behaviour.ask, pod, variables))
         picture = known.picture(pod, plan, moment)
         if picture != known.written:
             target.subresource = "status"

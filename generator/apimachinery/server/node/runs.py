@@ -7,7 +7,6 @@ simulated, and its container runs on.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import replace
 
 from apimachinery.server.node.commands import Command, Pod
 from apimachinery.server.node.shell import ContainerShell, ShellOutput, Unknown
@@ -58,16 +57,17 @@ class CommandRun:
                 self._next = FOREVER  # an image's own program from here on
         return max(self._next - seconds, SLOW_SECONDS if self._made > QUICK_STEPS else 0.0)
 
-    def ask(self, argv: Sequence[str]) -> int | None:
-        """How a command in the same container ends, without a wait; None where that cannot be known."""
-        return _asked(self._shell, replace(self._command, argv=tuple(argv)))
-
     def take(self, path: str) -> str:
         """Takes a file away; empty where there is none."""
         return self._shell.of(self._command.pod).pop(path, b"").decode("utf-8", "replace")
 
 
-def _asked(shell: ContainerShell, command: Command) -> int | None:
+def ask(
+    shell: ContainerShell, pod: Pod, container: str, argv: Sequence[str], variables: Mapping[str, str]
+) -> int | None:
+    """How a command in a container ends, without a wait; None where that cannot be known."""
+    command = Command(pod, container, tuple(argv), variables=variables)
+    command.input.end()
     try:
         next(steps := shell.steps(command, ShellOutput()))
     except StopIteration as end:
