@@ -32,7 +32,6 @@ from apimachinery.server.write.allocating import Allocator
 from apimachinery.server.write.effects import Begin, Create, Current, Delete, Effect, Steps, Update
 from apimachinery.server.write.storing import Storing
 from apimachinery.storage.interface import (
-    KeyExists,
     KeyNotFound,
     Record,
     RevisionConflict,
@@ -68,9 +67,7 @@ class DryRun:
         self._cache = cache
 
     async def create(self, key: str, value: Value) -> Record:
-        """See Storage; what is not stored has no revision."""
-        if self._cache.get(key) is not None:
-            raise KeyExists(key)
+        """See Storage; what is not stored has no revision. Who creates has looked whether the key is there."""
         return Record(key, 0, 0, value.head)
 
     async def update(self, key: str, expected: int, value: Value) -> Record:

@@ -59,8 +59,10 @@ def patch(
         try:
             change = read_change(media_type, request.body, target)
         except ApiError:
-            if (yield Current(target)) is None:  # which is noticed first
+            # First comes whether there is an object, and whether it can be converted.
+            if (record := (yield Current(target))) is None:
                 raise not_found(served.plural, served.group, target.name) from None
+            served.read(record)
             raise
         return (
             yield from pipeline.update(

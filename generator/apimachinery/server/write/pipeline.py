@@ -29,7 +29,7 @@ from apimachinery.server.write.allocating import Allocator
 from apimachinery.server.write.effects import Begin, Create, Current, Delete, Steps, Update
 from apimachinery.server.write.identity import generated_name
 from apimachinery.server.write.object_changes import drop_repeated_owners
-from apimachinery.server.write.sealing import changes, sealed, unstored
+from apimachinery.server.write.sealing import changes, sealed, sealed_last, unstored
 from apimachinery.server.write.terminating import finishes_deletion, is_deleting
 from apimachinery.server.write.versions import is_version, version_fault
 from apimachinery.storage.interface import KeyExists, KeyNotFound, Record, RevisionConflict
@@ -87,6 +87,8 @@ class Pipeline:
         for attempt in range(NAME_TRIES):
             target.name = obj["metadata"]["name"]
             try:
+                if target.options.dry_run and (yield from _is_there(target)):
+                    raise KeyExists(target.key)
                 return Written((yield Create(target, sealed(target, obj))), created=True)
             except KeyExists:
                 if not prefix or attempt == NAME_TRIES - 1:
@@ -198,8 +200,18 @@ class Pipeline:
         """Ends an object; ``last`` is what its DELETED event shows, and before it, where it is ``marked``, an event of
         its own. Raises KeyNotFound, RevisionConflict."""
         yield Begin(target)
-        removed: Record = yield Delete(target, record, sealed(target, last), last, marked)
+        value = sealed(target, last) if marked else sealed_last(target, record, last)
+        removed: Record = yield Delete(target, record, value, last, marked)
         return removed
+
+
+def _is_there(target: WriteTarget) -> Steps[bool]:
+    """Whether a dry run finds that the name is taken: what cannot be converted it takes for absent."""
+    try:
+        record: Record | None = yield Current(target)
+        return record is not None and bool(target.served.read(record))
+    except ApiError:
+        return False
 
 
 def _taken(target: WriteTarget, prefix: str) -> Steps[ApiError]:

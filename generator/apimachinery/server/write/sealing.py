@@ -30,6 +30,17 @@ def sealed(target: WriteTarget, obj: Json) -> Value:
     return Value(value.head, value.tail + _EMPTIES, value.ttl) if target.has_empties else value
 
 
+def sealed_last(target: WriteTarget, record: Record, last: Json) -> Value:
+    """What ending an object takes, ``last`` as ``record`` shows it; no webhook is asked to convert it again."""
+    if not target.served.asks:
+        return sealed(target, last)
+    if target.options.dry_run:
+        return Value(record.value, b"")
+    stored = decode(record.value)
+    stored["metadata"]["resourceVersion"] = REVISION_MARK
+    return Value.cut(_pack(stored))
+
+
 def unstored(target: WriteTarget, record: Record, obj: Json) -> Record:
     """A record of an object that is shown and not stored: the last state of one whose deletion has ended."""
     pack = _pack_large if target.large else _pack
