@@ -257,3 +257,47 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code, again, _ = kubewright("crd", "made/classes.py:*")
     assert code == 0
     assert again.partition("\n")[2] == manifest.partition("\n")[2]
+
+
+FAULTY = """\
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from apimachinery.typed.markers import CelRule, Default, kind, rules
+
+
+@rules(CelRule("self.nope > 1"))
+class Port(Struct):
+    number: Annotated[int, CelRule("self.foo > 1")]
+
+
+class Spec(Struct):
+    ports: list[Port]
+    others: dict[str, Port]
+    mode: Annotated[str, Meta(max_length=2), Default("abc")]
+
+
+@kind(group="example.com", version="v1")
+class Widget(Struct):
+    spec: Spec
+"""
+
+
+def test_faults_that_a_server_finds_are_at_the_line_of_the_class_or_field(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "faulty.py").write_text(FAULTY)
+    code, _, err = kubewright("crd", "faulty.py:Widget")
+    found = [line.split(": ")[:2] for line in err.splitlines() if line.startswith("faulty.py")]
+    lines = FAULTY.splitlines()
+    shown = sorted({(lines[int(place.split(":")[1]) - 1].strip(), what) for place, what in found})
+    assert (code, shown) == (
+        1,
+        [
+            ("class Port(Struct):", "error K706"),
+            ('mode: Annotated[str, Meta(max_length=2), Default("abc")]', "warning K708"),
+            ('number: Annotated[int, CelRule("self.foo > 1")]', "error K706"),
+        ],
+    )

@@ -8,7 +8,8 @@ What OpenAPI has no words for (short names, categories, columns, the paths of ``
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import PurePath
@@ -17,9 +18,22 @@ from apimachinery.wire import yaml
 from kubewright.diagnostics import Diagnostics, Severity
 from kubewright.emit.code.schemas import SchemaWriter
 from kubewright.ir.api import Api, PrinterColumn, Resource, Subresource
-from kubewright.ir.types import Constraints, Definition, Field, Json, Primitive, Ref, Scalar, Struct, Value
+from kubewright.ir.types import (
+    Constraints,
+    Definition,
+    Field,
+    Json,
+    ListOf,
+    MapOf,
+    Primitive,
+    Ref,
+    Scalar,
+    Struct,
+    Value,
+)
 from kubewright.ir.versions import version_priority
 from kubewright.ir.words import plural_of
+from kubewright.location import Location
 from kubewright.tools.crd.defaults import drop_refused_defaults
 from kubewright.tools.crd.inlining import OBJECT_META, Inliner, UndefinableError
 from kubewright.tools.crd.lowering import MARKER, Lowering
@@ -43,6 +57,7 @@ _ROOT_WITH_STATUS = {
     "minLength", "pattern", "required", "properties", "externalDocs", "example", "x-kubernetes-validations",
     "x-kubernetes-preserve-unknown-fields",
 }  # fmt: skip
+_STEP = re.compile(r"\.properties\[([^\]]*)\]|\.(?:items|additionalProperties)\b")
 _NAME_COLUMN = PrinterColumn(name="Name", type="string", format="name", json_path=".metadata.name")
 
 
@@ -128,9 +143,36 @@ def define(api: Api, selection: DefinedKinds, release: str, diagnostics: Diagnos
         for finding in judge(Chunk("", 0, text.encode()), kinds, CheckOptions(strict=True)).findings:
             if finding.severity is Severity.ERROR:
                 said = f"{kind}: a server refuses its manifest: {finding.message}"
-                diagnostics.error("K706", said, resources[0].location)
+                diagnostics.error("K706", said, _place(finding.message, resources, crd, table))
         written.append(Manifest(f"{group}_{crd['spec']['names']['plural']}.yaml", text, crd))
     return written
+
+
+def _place(fault: str, resources: Sequence[Resource], crd: Json, table: Mapping[str, Definition]) -> Location:
+    """Where a fault in the manifest is made: at the field whose schema it names, or at the kind."""
+    head, _, way = fault.partition("openAPIV3Schema")
+    number = re.search(r"versions\[(\d+)\]", head)
+    version = crd["spec"]["versions"][int(number[1])]["name"] if number else resources[0].version
+    resource = next((each for each in resources if each.version == version), resources[0])
+    return _field_place(resource, [found[1] or "[]" for found in _STEP.finditer(way)], table)
+
+
+def _field_place(resource: Resource, steps: Iterable[str], table: Mapping[str, Definition]) -> Location:
+    """The place of a field below a kind, or of what is around it; ``[]`` leads to items and to values of maps."""
+    found = value = table[resource.definition].value
+    for step in steps:
+        while isinstance(value.type, Ref) and value.type.name in table:
+            value = table[value.type.name].value
+        node = value.type
+        members = (
+            {member.wire_name: member.value for member in node.fields} if isinstance(node, Struct) else {}
+        )
+        if isinstance(node, ListOf | MapOf):
+            members["[]"] = node.items if isinstance(node, ListOf) else node.values
+        if step not in members:
+            break
+        found = value = members[step]
+    return resource.location if found is table[resource.definition].value else found.location
 
 
 @cache
@@ -224,11 +266,12 @@ def _version(
             diagnostics.warning("K702", what, value.location)
             del schema[key]
     for path, default, why in drop_refused_defaults(schema):
+        place = _field_place(resource, re.findall(r"[^.\[\]]+|\[\]", path), table)
         what = f"{resource.kind}{path}: the default {json.dumps(default)} is left out: {why}"
         if default == {}:
-            diagnostics.note("K708", what, resource.location)
+            diagnostics.note("K708", what, place)
         else:
-            diagnostics.warning("K708", what, resource.location)
+            diagnostics.warning("K708", what, place)
     version: dict[str, Json] = {
         "name": resource.version,
         "served": resource.served,
