@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import operator
+import sys
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -14,6 +17,7 @@ from hypothesis import strategies as st
 from apimachinery.openapi import decode
 from apimachinery.typed.object import Part
 from apimachinery.typed.unions import Untagged, dropped_values
+from kubewright.cli import main
 
 NAMES = st.sampled_from(["a", "b_c", "kind", "items"])
 TYPES = st.sampled_from([int, str, Literal["x"], Literal["y", "z"], list[int], dict[str, int], Any])
@@ -119,3 +123,45 @@ def test_unions_in_unions_are_read_in_one_pass(monkeypatch: pytest.MonkeyPatch) 
         (made,) = made.all
     assert made == Leaf(size=1)
     assert len(converted) <= 3 * (depth + 1)
+
+
+PETS = """
+openapi: 3.0.3
+info: {title: Pets, version: "1"}
+paths: {}
+components:
+  schemas:
+    Cat: {type: object, properties: {petType: {type: string}, name: {type: string}}}
+    Dog: {type: object, properties: {petType: {type: string}, name: {type: string}}}
+    Pet:
+      oneOf: [{$ref: "#/components/schemas/Cat"}, {$ref: "#/components/schemas/Dog"}]
+      discriminator:
+        propertyName: petType
+        mapping: {cat: "#/components/schemas/Cat", dog: "#/components/schemas/Dog"}
+    Home:
+      type: object
+      properties: {cat: {$ref: "#/components/schemas/Cat"}, pet: {$ref: "#/components/schemas/Pet"}}
+"""
+
+
+def test_a_member_that_is_used_by_itself_too_may_have_any_value_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pets.yaml").write_text(PETS)
+    assert (
+        main(["generate", str(tmp_path / "pets.yaml"), "--package", "pets_api", "-o", str(tmp_path), "-q"])
+        == 0
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    models = importlib.import_module("pets_api.models.models")
+    try:
+        home = decode('{"cat": {"petType": "lion"}, "pet": {"petType": "dog"}}', models.Home)
+        assert (home.cat.pet_type, type(home.pet), models.Cat().pet_type) == ("lion", models.Dog, "cat")
+        assert type(decode('{"pet": {"petType": "cat"}}', models.Home).pet) is models.Cat
+        with pytest.raises(
+            msgspec.ValidationError, match="Cat: it is not known by 'lion'; Dog: Invalid enum value"
+        ):
+            decode('{"pet": {"petType": "lion"}}', models.Home)
+    finally:
+        for name in [name for name in sys.modules if name.startswith("pets_api")]:
+            del sys.modules[name]

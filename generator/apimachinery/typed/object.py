@@ -21,7 +21,10 @@ import msgspec
 
 
 class Part(msgspec.Struct, kw_only=True, omit_defaults=True, repr_omit_defaults=True, rename="camel"):
-    """A part of an object. Fields are snake case, JSON keys camel case; what is unset is neither written nor shown."""
+    """A part of an object. Fields are snake case, JSON keys camel case; what is unset is neither written nor shown.
+    ``KNOWN_BY`` has a field and the values of it by which unions know a class that may have others elsewhere."""
+
+    KNOWN_BY: ClassVar[tuple[str, tuple[str, ...]] | None] = None
 
 
 class Object(Part, kw_only=True, weakref=True):

@@ -84,6 +84,9 @@ class _Reading:
     def _best(self, kind: _Union, value: Any) -> Any:
         found, fewest, reasons = None, -1, []
         for member in kind.members:
+            if (word := _other_member(member, value)) is not None:
+                reasons.append(f"{getattr(member, '__name__', member)}: it is not known by {word!r}")
+                continue
             prepare(member)
             try:
                 made = msgspec.convert(value, member, dec_hook=self.read)
@@ -101,6 +104,14 @@ class _Reading:
             more = ["…"] if len(reasons) > _SHOWN else []
             raise ValueError(f"Fits no member of `{kind.__name__}` ({'; '.join(reasons[:_SHOWN] + more)})")
         return found
+
+
+def _other_member(member: Any, value: Any) -> str | None:
+    """The word by which ``value`` says that it is not of this member."""
+    tag = getattr(getattr(member, "part", member), "KNOWN_BY", None)
+    if tag is None or not isinstance(value, dict) or tag[0] not in value or value[tag[0]] in tag[1]:
+        return None
+    return str(value[tag[0]])
 
 
 def dropped_values(value: Any, made: Any) -> int:

@@ -257,7 +257,8 @@ class _Planner:
         for definition in api.definitions:
             self.used[definition.group, definition.version].add(self.class_names[definition.name])
         self.presence = Presence(self.table, self.crds, interface=api.interface)
-        self.unions = Unions(self.table)
+        operations = api.interface.operations if api.interface else ()
+        self.unions = Unions(self.table, [value for each in operations for value in each.values()])
         # Decoders of kinds (``typed.scheme``) know no unions, and no kind has one.
         self.has_unions = not any(definition.kinds for definition in api.definitions)
         self.forms = api.interface.forms if api.interface else frozenset()

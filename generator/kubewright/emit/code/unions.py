@@ -2,13 +2,14 @@
 
 By a discriminator a member has certain values of a field: those that it allows there, or else those that the mapping
 gives it, or else its name. Where it is one, it need not be given by hand. A type that two unions would know by
-different values keeps the field as it is.
+different values keeps the field as it is. So does one that is also used by itself and whose schema allows other values
+there: only the union looks at them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from kubewright.ir.types import (
     Definition,
@@ -24,8 +25,15 @@ from kubewright.ir.types import (
 )
 from kubewright.ir.walk import values
 
-Tag: TypeAlias = tuple[str, tuple[str, ...]]
-"""A field, and the values of it by which a member of a union is known."""
+
+class Tag(NamedTuple):
+    """A field, and its values by which a member of a union is known; elsewhere a ``loose`` one may have others."""
+
+    field: str
+    words: tuple[str, ...]
+    loose: bool = False
+
+
 _JSON_TYPES = {
     Primitive.STRING: ("string",),
     Primitive.INTEGER: ("integer",),
@@ -35,10 +43,13 @@ _JSON_TYPES = {
 
 
 class Unions:
-    """The unions of an API; ``tags`` gives the field and values of each member, by its definition."""
+    """The unions of an API; ``tags`` gives the field and values of each member, by its definition. ``used`` are the
+    values that are named outside definitions."""
 
-    def __init__(self, table: Mapping[str, Definition]) -> None:
+    def __init__(self, table: Mapping[str, Definition], used: Iterable[Value] = ()) -> None:
         self._table = table
+        named = (*(definition.value for definition in table.values()), *used)
+        alone = {value.type.name for each in named for value in values(each) if isinstance(value.type, Ref)}
         self.tags: dict[str, Tag] = {}
         wanted: dict[str, set[Tag]] = {}
         for definition in table.values():
@@ -48,7 +59,9 @@ class Unions:
                         wanted.setdefault(name, set()).add(tag)
         for name, tags in wanted.items():
             if len(tags) == 1:
-                self.tags[name] = next(iter(tags))
+                tag = next(iter(tags))
+                is_loose = name in alone and not self._allowed(name, tag.field)
+                self.tags[name] = tag._replace(loose=is_loose)
 
     def is_open(self, value: Value) -> bool:
         """Whether ``value`` may be anything: it has no type and no alternatives, or one of them may."""
@@ -124,16 +137,20 @@ class Unions:
             said.setdefault(str(target).rpartition("/")[2], []).append(str(word))
         found = {name: self._words(name, field, said.get(name, [])) for name in dict.fromkeys(names)}
         words = [word for each in found.values() for word in each]
-        return {name: (field, tuple(each)) for name, each in found.items()} if _differ(words) else {}
+        return {name: Tag(field, tuple(each)) for name, each in found.items()} if _differ(words) else {}
 
     def _words(self, name: str, field: str, said: list[str]) -> list[str]:
         """By which values of the field a member is known: what it allows there and the mapping says; without either,
         its name."""
+        words = self._allowed(name, field)
+        return [word for word in said or words if not words or word in words] or said or words or [name]
+
+    def _allowed(self, name: str, field: str) -> list[str]:
+        """The values of a field that the schema of a member allows; none where it allows any."""
         node = self._table[name].value.type
         members = node.fields if isinstance(node, Struct) else ()
         allowed = next(member.value.constraints.enum for member in members if member.wire_name == field)
-        words = [str(each) for each in allowed if isinstance(each, str)]
-        return [word for word in said or words if not words or word in words] or said or words or [name]
+        return [str(each) for each in allowed if isinstance(each, str)]
 
     def _has(self, name: str, field: str) -> bool:
         """Whether a name is that of an object with that field."""

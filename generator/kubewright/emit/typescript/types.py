@@ -84,8 +84,8 @@ class TypeWriter:
             required = True
         elif plan.kind and not plan.is_list and field.wire_name == "metadata":
             required = True
-        elif plan.tag and field.wire_name == plan.tag[0]:
-            text, required = " | ".join(map(literal, plan.tag[1])), True
+        elif plan.tag and not plan.tag.loose and field.wire_name == plan.tag.field:
+            text, required = " | ".join(map(literal, plan.tag.words)), True
         if field.nullable and text != "unknown":
             text += " | null"
         yield f"  {property_name(field.wire_name)}{'' if required else '?'}: {text};"

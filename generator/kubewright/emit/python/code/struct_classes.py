@@ -10,6 +10,7 @@ from kubewright.emit.code.layout import ClassPlan, FieldPlan, ModulePlan
 from kubewright.emit.code.names import camel
 from kubewright.emit.code.render import class_header, docstring, literal, render, statement, string_literal
 from kubewright.emit.code.type_expr import Literals
+from kubewright.emit.code.unions import Tag
 from kubewright.emit.interface import Options
 from kubewright.emit.python.code.annotations import annotation
 from kubewright.ir.types import ABSENT
@@ -27,7 +28,7 @@ class StructClasses:
         """The text of one module of classes; ``stem`` is its name, and that of the modules it imports."""
         lines = {
             c.name: [
-                _tag_line(f, c.tag[1]) if c.tag and f.wire_name == c.tag[0] else _field_line(f, c.kind)
+                _tag_line(f, c.tag) if c.tag and f.wire_name == c.tag.field else _field_line(f, c.kind)
                 for f in (*c.fields, *c.rest)
             ]
             for c in plan.classes
@@ -72,6 +73,7 @@ class StructClasses:
                 "kind": string_literal(plan.kind[2]),
                 "keeps_origin": plan.keeps_origin,
             },
+            "known_by": plan.tag and plan.tag.loose and literal((plan.tag.field, plan.tag.words)),
             "fields": [statement(line, 4) for line in lines],
         }
 
@@ -158,14 +160,16 @@ def home_version(kind: tuple[str, str, str]) -> str:
     return f"{kind[0]}/{kind[1]}" if kind[0] else kind[1]
 
 
-def _tag_line(plan: FieldPlan, words: tuple[str, ...]) -> str:
+def _tag_line(plan: FieldPlan, tag: Tag) -> str:
     """The field that tells the members of a union apart: where it has one value, it need not be given, and is always
     written."""
-    if len(words) > 1:
-        return _field_line(replace(plan, type=Literals(words), required=True, nullable=False), None)
-    word = string_literal(words[0])
+    if len(tag.words) > 1:
+        kind = plan.type if tag.loose else Literals(tag.words)
+        return _field_line(replace(plan, type=kind, required=True, nullable=False), None)
+    word = string_literal(tag.words[0])
+    kind = "str" if tag.loose else f"Literal[{word}]"
     rename = f"name={string_literal(plan.wire_name)}, " if camel(plan.attribute) != plan.wire_name else ""
-    return f"{plan.attribute}: Literal[{word}] = field({rename}default_factory=lambda: {word})"
+    return f"{plan.attribute}: {kind} = field({rename}default_factory=lambda: {word})"
 
 
 def _field_line(plan: FieldPlan, kind: tuple[str, str, str] | None) -> str:
