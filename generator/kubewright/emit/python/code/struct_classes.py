@@ -167,9 +167,9 @@ def _tag_line(plan: FieldPlan, tag: Tag) -> str:
         kind = plan.type if tag.loose else Literals(tag.words)
         return _field_line(replace(plan, type=kind, required=True, nullable=False), None)
     word = string_literal(tag.words[0])
-    kind = "str" if tag.loose else f"Literal[{word}]"
+    shown = "str" if tag.loose else f"Literal[{word}]"
     rename = f"name={string_literal(plan.wire_name)}, " if camel(plan.attribute) != plan.wire_name else ""
-    return f"{plan.attribute}: {kind} = field({rename}default_factory=lambda: {word})"
+    return f"{plan.attribute}: {shown} = field({rename}default_factory=lambda: {word})"
 
 
 def _field_line(plan: FieldPlan, kind: tuple[str, str, str] | None) -> str:
