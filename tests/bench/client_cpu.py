@@ -2,26 +2,21 @@
 
     python -m tests.bench.client_cpu [LIBRARY,LIBRARY]
 
-Each measurement is an interpreter of its own, libraries by turns, medians of TURNS; SCALE=0.2 does a fifth of the work.
-Clients for threads have a table, and those for asyncio (``_async``, kubernetes_asyncio, kopf). ``informer`` is a local
-copy of 20,000 pods: an informer where a library has one (ours, kopf's index), else its list in a dict; kr8s is left out
-there, for its list of half as many takes most of a minute. ``metadata`` is a copy of metadata alone, which no other
-library here has. What is not installed is left out; PYTHONPATH may name more.
+Each measurement is an interpreter of its own, which imports only what the library and its work need; libraries by
+turns, medians of TURNS; SCALE=0.2 does a fifth of the work. Clients for threads have a table, and those for asyncio
+(``_async``, kubernetes_asyncio, kopf). ``informer`` is a local copy of 20,000 pods: an informer where a library has one
+(ours, kopf's index), else its list in a dict; kr8s is left out there, for its list of half as many takes most of a
+minute. ``metadata`` is a copy of metadata alone, which no other library here has. What is not installed is left out;
+PYTHONPATH may name more.
 """
 
 from __future__ import annotations
 
-import asyncio
-import importlib.util
 import json
 import os
 import resource
-import statistics
-import subprocess
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 NAMESPACE = "bench"
@@ -64,6 +59,8 @@ def a_map(name: str) -> dict[str, Any]:
 
 
 def in_threads(call: Callable[[], object]) -> list[object]:
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(32) as pool:
         return list(pool.map(lambda _: call(), range(CONCURRENT)))
 
@@ -119,6 +116,8 @@ def ours(kubeconfig: str) -> Works:
 
 
 def ours_async(kubeconfig: str) -> Works:
+    import asyncio
+
     from apimachinery.client.config import Config
     from kubernetes_api.async_client import AsyncClient
     from kubernetes_api.core_v1 import ConfigMap
@@ -220,6 +219,8 @@ def lightkube(kubeconfig: str) -> Works:
 
 
 def lightkube_async(kubeconfig: str) -> Works:
+    import asyncio
+
     from lightkube import AsyncClient, KubeConfig
     from lightkube.models.meta_v1 import ObjectMeta
     from lightkube.resources.core_v1 import ConfigMap, Pod
@@ -317,6 +318,8 @@ def kubernetes(kubeconfig: str) -> Works:
 
 
 def kubernetes_asyncio(kubeconfig: str) -> Works:
+    import asyncio
+
     from kubernetes_asyncio import client as k
     from kubernetes_asyncio import config
     from kubernetes_asyncio import watch as watching
@@ -404,6 +407,8 @@ def kr8s(kubeconfig: str) -> Works:
 
 
 def kopf(kubeconfig: str) -> Works:
+    import asyncio
+
     import kopf as library
 
     os.environ["KUBECONFIG"] = kubeconfig
@@ -471,6 +476,9 @@ def spent() -> float:
 
 
 def main() -> None:
+    import importlib.util
+    import subprocess
+
     from tests.bench.bench_client import POD, served
 
     from apimachinery.client.config import Config
@@ -497,7 +505,7 @@ def main() -> None:
             for work in WORKS:
                 more = {"watch": [made.metadata.resource_version or ""], "create": [f"{turn}-"]}.get(work, [])
                 for name in names:
-                    command = [sys.executable, str(Path(__file__)), name, work, str(kubeconfig), *more]
+                    command = [sys.executable, __file__, name, work, str(kubeconfig), *more]
                     done = subprocess.run(
                         command, capture_output=True, text=True, timeout=600, check=False, env=os.environ
                     )
@@ -519,6 +527,8 @@ def main() -> None:
 
 def show(names: list[str], results: dict[tuple[str, str], list[dict[str, float]]]) -> None:
     """A table, CPU seconds and MB."""
+    import statistics
+
     print("| work | " + " | ".join(names) + " | first |")
     print("|---|" + "---|" * (len(names) + 1))
     for what, unit in (("cpu", "s"), ("peak", "MB")):

@@ -17,7 +17,7 @@ from apimachinery.client.async_reflector import AsyncReflector
 from apimachinery.client.calls import UNSTRUCTURED, Call, Event, ListOptions, Target
 from apimachinery.client.endpoint import Request, TransportError
 from apimachinery.client.errors import Forbidden, Gone
-from apimachinery.client.informer import Informer
+from apimachinery.client.informer import Informer, Store
 from apimachinery.client.reflector import Change, Mirror, Reflector, ReflectorOptions
 from apimachinery.meta.errors import ApiError
 from apimachinery.meta.resources import Resource
@@ -346,3 +346,31 @@ def test_an_expired_version_lists_again() -> None:
         ("MODIFIED", "b"),
         ("ADDED", "c"),
     ]
+
+
+def test_a_mirror_and_its_store_hold_one_key_for_an_object() -> None:
+    mirror, store = Mirror[dict[str, Any]](), Store[dict[str, Any]]()
+    first = mirror.replace([obj("a", 1), obj("b", 1)], "1")
+    assert (len(first), first[1].object, first[:1]) == (2, obj("b", 1), [Change("ADDED", obj("a", 1))])
+    changes = [*first, *mirror.replace([obj("b", 2), obj("c", 2, "v")], "2")]
+    assert [(change.kind, change.key[1]) for change in changes] == [
+        *(("ADDED", "a"), ("ADDED", "b")),
+        *(("DELETED", "a"), ("MODIFIED", "b"), ("ADDED", "c")),
+    ]
+    for change in changes:
+        store.take(change)
+    held = {id(key) for key in store._items}
+    assert len(held) == 2 and held <= {id(change.key) for change in changes}
+    assert {id(key) for key in mirror.items} & held
+    assert Change("ADDED", obj("d", 1)).key == ("ns", "d")
+
+
+def test_the_index_of_namespaces_is_made_when_it_is_asked_for() -> None:
+    store = Store[dict[str, Any]]({"uid": lambda found: [found["metadata"]["uid"]]})
+    store.take(Change("ADDED", obj("a", 1)))
+    assert [*store.by_index("namespace", "ns")] == [*store.by_index("uid", "u")] == [obj("a", 1)]
+    store.take(Change("ADDED", obj("b", 1)))
+    store.take(Change("DELETED", obj("a", 1)))
+    assert [*store.by_index("namespace", "ns")] == [*store.by_index("uid", "u")] == [obj("b", 1)]
+    with pytest.raises(KeyError):
+        store.by_index("none", "ns")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Generic, TypeVar
 
 from apimachinery.client import calls
@@ -47,7 +47,7 @@ class AsyncReflector(Generic[T]):
         """What the last try ran into; None while the server answers."""
         return self._plan.last_error
 
-    async def __aiter__(self) -> AsyncIterator[list[Change[T]]]:
+    async def __aiter__(self) -> AsyncIterator[Sequence[Change[T]]]:
         """As iterating a ``Reflector``."""
         plan = self._plan
         while True:
@@ -66,7 +66,7 @@ class AsyncReflector(Generic[T]):
             except Exception as error:  # nothing but stop ends a mirror; Plan.failed says which are raised
                 await asyncio.sleep(plan.failed(error))
 
-    async def _start(self) -> AsyncIterator[list[Change[T]]]:
+    async def _start(self) -> AsyncIterator[Sequence[Change[T]]]:
         plan = self._plan
         if plan.streaming:
             initial = InitialEvents(plan.codec)
@@ -89,7 +89,7 @@ class AsyncReflector(Generic[T]):
                 break
         yield self._listed(plan.mirror.replace(found, version, unreadable))
 
-    def _listed(self, changes: list[Change[T]]) -> list[Change[T]]:
+    def _listed(self, changes: Sequence[Change[T]]) -> Sequence[Change[T]]:
         self._plan.listed = self._plan.synced = True
         self._plan.succeeded()
         if unreadable := self._plan.mirror.unreadable:

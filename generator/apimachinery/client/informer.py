@@ -42,7 +42,8 @@ class Store(Generic[T]):
         self._items: dict[Key, T] = {}
         self.version = ""
         self._functions: dict[str, IndexFunction[T]] = {"namespace": by_namespace, **(indexers or {})}
-        self._indexes: dict[str, dict[str, dict[Key, None]]] = {name: {} for name in self._functions}
+        # That of namespaces is made when it is first asked for: many stores are of one namespace.
+        self._indexes: dict[str, dict[str, dict[Key, None]]] = {name: {} for name in indexers or ()}
 
     def get(self, name: str, *, namespace: str = "") -> T | None:
         """One object, or None."""
@@ -56,6 +57,8 @@ class Store(Generic[T]):
     def by_index(self, index: str, value: str) -> Iterable[T]:
         """The objects for which the index function gave ``value``. Raises ``KeyError`` for an unknown index."""
         with self._lock:
+            if index not in self._indexes:
+                self._build(index, self._functions[index])
             return [self._items[key] for key in self._indexes[index].get(value, ())]
 
     def index_function(self, name: str) -> IndexFunction[T]:
@@ -70,10 +73,14 @@ class Store(Generic[T]):
             if name in self._functions:
                 return
             self._functions[name] = function
-            self._indexes[name] = {}
-            for key, obj in self._items.items():
-                for value in _values(name, function, obj):
-                    self._indexes[name].setdefault(value, {})[key] = None
+            self._build(name, function)
+
+    def _build(self, name: str, function: IndexFunction[T]) -> None:
+        index: dict[str, dict[Key, None]] = {}
+        for key, obj in self._items.items():
+            for value in _values(name, function, obj):
+                index.setdefault(value, {})[key] = None
+        self._indexes[name] = index
 
     def __len__(self) -> int:
         return len(self._items)
@@ -83,7 +90,7 @@ class Store(Generic[T]):
 
     def take(self, change: Change[T]) -> None:
         """Makes one change; for the informer alone."""
-        key = key_of(change.object)
+        key = change.key  # the mirror's own: one tuple for both
         with self._lock:
             old = self._items.get(key)
             if old is not None:
@@ -95,9 +102,8 @@ class Store(Generic[T]):
                 self._index(key, change.object, add=True)
 
     def _index(self, key: Key, obj: T, *, add: bool) -> None:
-        for name, function in self._functions.items():
-            index = self._indexes[name]
-            for value in _values(name, function, obj):
+        for name, index in self._indexes.items():
+            for value in _values(name, self._functions[name], obj):
                 if add:
                     index.setdefault(value, {})[key] = None
                 elif value in index:

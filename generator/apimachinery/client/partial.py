@@ -1,4 +1,7 @@
-"""Objects of which only the metadata is asked for: a tenth of the memory where the rest does not matter."""
+"""Objects of which only the metadata is asked for: a tenth of the memory where the rest does not matter.
+
+``gc=False``: metadata has no cycles, so the collector need not know of it (16 bytes for each object).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from apimachinery.client.calls import Codec, no_event, typed_codec
 from apimachinery.typed.object import Object, Part
 
 
-class OwnerReference(Part, kw_only=True):
+class OwnerReference(Part, kw_only=True, gc=False):
     """Who an object belongs to."""
 
     api_version: str = ""
@@ -22,7 +25,7 @@ class OwnerReference(Part, kw_only=True):
     block_owner_deletion: bool | None = None
 
 
-class ObjectMeta(Part, kw_only=True):
+class ObjectMeta(Part, kw_only=True, gc=False):
     """What every object has, without managedFields."""
 
     name: str = ""

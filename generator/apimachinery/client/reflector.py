@@ -32,9 +32,9 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Generic, Literal, TypeAlias, TypeVar
+from typing import Final, Generic, Literal, TypeAlias, TypeVar, overload
 
 from apimachinery.client import calls
 from apimachinery.client.access import Key, key_of, resource_version_of, uid_of
@@ -82,12 +82,40 @@ _log = logging.getLogger("kubewright.client")
 @dataclass(frozen=True, slots=True)
 class Change(Generic[T]):
     """What became of one object. ``old`` is what the mirror held before; DELETED gives the last state seen.
-    ``initial``: it was there already when the handler came."""
+    ``initial``: it was there already when the handler came. ``key`` is its namespace and name."""
 
     kind: ChangeKind
     object: T
     old: T | None = None
     initial: bool = False
+    key: Key = field(default=("", ""), repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.key[1]:
+            object.__setattr__(self, "key", key_of(self.object))
+
+
+class FirstState(Sequence[Change[T]]):
+    """ADDED of every object of a first state, made when they are iterated: a list of them would take as much memory as
+    their keys. It is good until the next batch is asked for."""
+
+    def __init__(self, items: Mapping[Key, T]) -> None:
+        self._items = items
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[Change[T]]:
+        return (Change("ADDED", item, key=key) for key, item in self._items.items())
+
+    @overload
+    def __getitem__(self, index: int) -> Change[T]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Change[T]]: ...
+
+    def __getitem__(self, index: int | slice) -> Change[T] | list[Change[T]]:
+        return [*self][index]
 
 
 class Mirror(Generic[T]):
@@ -100,11 +128,16 @@ class Mirror(Generic[T]):
 
     def replace(
         self, items: Iterable[T], version: str, unreadable: Iterable[UnreadableObject] = ()
-    ) -> list[Change[T]]:
+    ) -> Sequence[Change[T]]:
         """A whole new state: gives the difference, deletions first."""
         self.unreadable = {error.key: error for error in unreadable}
         fresh = {key_of(item): item for item in items}
-        changes = [Change("DELETED", old, old) for key, old in self.items.items() if key not in fresh]
+        if not self.items:
+            self.items, self.version = fresh, version
+            return FirstState(fresh)
+        changes = [
+            Change("DELETED", old, old, key=key) for key, old in self.items.items() if key not in fresh
+        ]
         for key, item in fresh.items():
             made = self._changes(key, item)
             changes += made
@@ -123,7 +156,7 @@ class Mirror(Generic[T]):
         self.unreadable.pop(key, None)
         if event.type == "DELETED":
             old = self.items.pop(key, None)
-            return [] if old is None else [Change("DELETED", event.object, old)]
+            return [] if old is None else [Change("DELETED", event.object, old, key=key)]
         changes = self._changes(key, event.object)
         self.items[key] = event.object
         return changes
@@ -141,12 +174,12 @@ class Mirror(Generic[T]):
     def _changes(self, key: Key, item: T) -> list[Change[T]]:
         old = self.items.get(key)
         if old is None:
-            return [Change("ADDED", item)]
+            return [Change("ADDED", item, key=key)]
         if uid_of(old) != uid_of(item):
-            return [Change("DELETED", old, old), Change("ADDED", item)]
+            return [Change("DELETED", old, old, key=key), Change("ADDED", item, key=key)]
         if resource_version_of(old) == resource_version_of(item):
             return []
-        return [Change("MODIFIED", item, old)]
+        return [Change("MODIFIED", item, old, key=key)]
 
 
 class InitialEvents(Generic[T]):
@@ -343,7 +376,7 @@ class Reflector(Generic[T]):
         if stream is not None:
             stream.close()
 
-    def __iter__(self) -> Iterator[list[Change[T]]]:
+    def __iter__(self) -> Iterator[Sequence[Change[T]]]:
         """Batches of changes, in order; the first batch is the whole state (and may be empty).
 
         Raises ``Unauthorized``, ``Forbidden``, ``NotFound``, ``BadRequest``, ``Invalid`` and ``ConfigError`` before
@@ -360,7 +393,7 @@ class Reflector(Generic[T]):
                     return
                 self._stopped.wait(plan.failed(error))
 
-    def _start(self) -> Iterator[list[Change[T]]]:
+    def _start(self) -> Iterator[Sequence[Change[T]]]:
         plan = self._plan
         if plan.streaming:
             initial = InitialEvents(plan.codec)
@@ -383,7 +416,7 @@ class Reflector(Generic[T]):
                 break
         yield self._listed(plan.mirror.replace(found, version, unreadable))
 
-    def _listed(self, changes: list[Change[T]]) -> list[Change[T]]:
+    def _listed(self, changes: Sequence[Change[T]]) -> Sequence[Change[T]]:
         self._plan.listed = self._plan.synced = True
         self._plan.succeeded()
         if unreadable := self._plan.mirror.unreadable:
