@@ -91,6 +91,7 @@ components:
       - {type: object, additionalProperties: {type: object, properties: {size: {type: integer}}}}
     Closed: {type: object, properties: {name: {type: string}}}
     Own: {type: object, properties: {additionalProperties: {type: string}}, additionalProperties: true}
+    Kept: {type: object, x-kubernetes-preserve-unknown-fields: true, allOf: [{properties: {name: {minLength: 1}}}]}
     Open: {type: object, properties: {mother: {$ref: "#/components/schemas/Pet"}}}
 """
 
@@ -127,6 +128,7 @@ def test_generated_classes_have_a_field_for_them(tmp_path: Path, monkeypatch: py
             "Own": ("additional_properties",),
         }
         assert not issubclass(models.Own, OpenPart)
+        assert models.Kept == dict[str, Any]
     finally:
         for name in [name for name in sys.modules if name.startswith("undeclared_api")]:
             del sys.modules[name]

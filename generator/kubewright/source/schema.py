@@ -208,7 +208,7 @@ class SchemaReader:
         if (
             not self.dialect.structural
             and isinstance(single, list)
-            and (_refers(single) or "properties" not in schema)
+            and (_refers(single) or not ("properties" in schema or markers.PRESERVE_UNKNOWN in schema))
             and word in ("", "object")
         ):
             whole = self._composed(schema, ())
