@@ -303,6 +303,38 @@ def test_a_test_server_refuses_a_port_that_is_none() -> None:
     assert "'99999' is no port: give 0 to 65535" in done.stderr
 
 
+def test_a_command_runs_beside_a_test_server() -> None:
+    program = """
+import json, os, socket, ssl, sys, urllib.request
+config = json.load(open(os.environ["KUBECONFIG"]))
+server = config["clusters"][0]["cluster"]["server"]
+token = config["users"][0]["user"]["token"]
+context = ssl._create_unverified_context()
+asked = urllib.request.Request(server + "/api/v1/namespaces/default", headers={"Authorization": f"Bearer {token}"})
+print(json.load(urllib.request.urlopen(asked, context=context))["metadata"]["name"])
+for _ in range(20):  # clients that go before they are answered
+    address = server.removeprefix("https://").split(":")
+    with context.wrap_socket(socket.create_connection((address[0], int(address[1])))) as gone:
+        head = f"GET /openapi/v2 HTTP/1.1\\r\\nAuthorization: Bearer {token}\\r\\nHost: a\\r\\n\\r\\n"
+        gone.sendall(head.encode())
+        try:
+            gone.unwrap()
+        except OSError:
+            pass
+sys.exit(3)
+"""
+    command = [sys.executable, "-m", "kubewright", "testserver", "--", sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)
+    assert (done.returncode, done.stdout) == (3, "default\n")
+    assert "eof_received" not in done.stderr
+    command[-3:] = ["no-such-program"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)
+    assert (done.returncode, done.stderr) == (
+        127,
+        "kubewright testserver: no-such-program: No such file or directory\n",
+    )
+
+
 def test_a_test_server_prints_its_kubeconfig_and_ends_with_its_parent() -> None:
     parent = (
         "import subprocess, sys\n"

@@ -419,11 +419,11 @@ class HttpConnection(asyncio.Protocol):
         return "transfer-encoding" not in headers and headers.get("content-length", "0").strip() == "0"
 
     def eof_received(self) -> bool:
-        """The client sends no more; a request under way is answered all the same."""
+        """The client sends no more; a request under way is answered all the same, but over TLS, which has no half."""
         if self._tunnel is not None:
             self._tunnel.feed_eof()
-            return True
-        return self._state is ConnectionState.HANDLING and not self._sender.streaming
+            return not self._secure
+        return not self._secure and self._state is ConnectionState.HANDLING and not self._sender.streaming
 
     def pause_writing(self) -> None:
         """Stops writing until the socket takes more."""

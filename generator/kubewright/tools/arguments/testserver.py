@@ -10,6 +10,7 @@ from kubewright.tools.arguments.several import RELEASE, port_number
 EXAMPLES = r"""
 kubewright testserver                               # prints the kubeconfig once the server is ready
 kubewright testserver --kubeconfig build/kubeconfig
+kubewright testserver -- cargo test                 # with KUBECONFIG set, and a server that ends with it
 """
 
 
@@ -37,3 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--emulated-version", default=RELEASE, help="Kubernetes release to answer as (default %(default)s)")
     add("--stay", action="store_true", help="keep running after the parent process has exited")
+    add(
+        "program",
+        nargs=argparse.REMAINDER,
+        metavar="-- COMMAND",
+        help="run this with KUBECONFIG set, and end the server afterwards",
+    )
