@@ -17,7 +17,7 @@ from pathlib import Path
 
 from kubewright.cli import COMMANDS
 from tests.packaging.environment import EXTRAS, ROOT
-from tests.packaging.test_extras import ALL_HELPS, BROUGHT, MANIFEST, RUNS, helps_and_lacking, wrong_helps
+from tests.packaging.test_extras import ALL_RUNS, BROUGHT, MANIFEST, RUNS, helps_and_lacking, wrong_helps
 
 ALL = "client,generate,server"
 VERSIONS = range(11, 15)
@@ -100,7 +100,7 @@ def _try(python: str, extra: str, wheel: Path, folder: Path) -> tuple[str, list[
     bare = check("pytest", run(str(folder / "bin/pytest"), "-q"), 0, "1 passed")
     program = str(folder / "bin/kubewright")
     check("--help", run(program, "--help"), 0, "Generate")
-    said = run(own, "-c", ALL_HELPS, helps_and_lacking(brought))
+    said = run(own, "-c", ALL_RUNS, helps_and_lacking(brought))
     faults = wrong_helps(said.stdout, brought) if check("every --help", said, 0) else list(COMMANDS)
     wrong += [f"{Path(python).name} [{extra}] {fault}" for fault in faults]
     runs = wanted = 0

@@ -50,7 +50,7 @@ def test_models_are_there(extra: str, environment_of: Environments, tmp_path: Pa
     assert environment_of(extra).run(tmp_path, "-c", MODELS).stdout == "Pod\n"
 
 
-ALL_HELPS = """
+ALL_RUNS = """
 import contextlib, io, json, sys
 from kubewright import cli
 said = {}
@@ -70,7 +70,7 @@ there too."""
 
 
 def helps_and_lacking(brought: set[str]) -> str:
-    """The argument of ``ALL_HELPS``: the ``--help`` of every command, and a run of each that these extras do not
+    """The argument of ``ALL_RUNS``: the ``--help`` of every command, and a run of each that these extras do not
     bring."""
     runs = RUNS | {"serve": (("serve", "--storage", "memory://", "--port", "0"), 3, "")}
     lacking = [[*map(str, runs[name][0])] for name in runs if COMMANDS[name].extra not in brought]
@@ -78,7 +78,7 @@ def helps_and_lacking(brought: set[str]) -> str:
 
 
 def wrong_helps(said: str, brought: set[str]) -> list[str]:
-    """What is wrong with what ``ALL_HELPS`` printed: a help is there without the command's extra; a run names it,
+    """What is wrong with what ``ALL_RUNS`` printed: a help is there without the command's extra; a run names it,
     unless it needs nothing of it."""
     wrong = []
     for line, (code, out, err) in json.loads(said).items():
@@ -100,7 +100,7 @@ def test_every_command_helps_and_names_the_extra_that_it_lacks(
     extra: str, environment_of: Environments, tmp_path: Path
 ) -> None:
     wanted = helps_and_lacking(BROUGHT[extra])
-    done = environment_of(extra).run(tmp_path, "-c", ALL_HELPS, wanted, stdin=MANIFEST)
+    done = environment_of(extra).run(tmp_path, "-c", ALL_RUNS, wanted, stdin=MANIFEST)
     assert done.returncode == 0 and len(json.loads(done.stdout)) == len(json.loads(wanted)), done.stderr
     assert wrong_helps(done.stdout, BROUGHT[extra]) == []
     if not extra:
@@ -154,11 +154,15 @@ RUNS: dict[str, tuple[tuple[object, ...], int, str]] = {
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_a_smallest_run_of_every_command(extra: str, environment_of: Environments, tmp_path: Path) -> None:
     """In the smallest extra that brings it; `make gate` runs all in every extra."""
-    for name, (arguments, code, shown) in RUNS.items():
-        if COMMANDS[name].extra == extra:
-            done = environment_of(extra).kubewright(tmp_path, *map(str, arguments), stdin=MANIFEST)
-            assert done.returncode == code, f"{name}: {done.stdout[-500:]}{done.stderr}"
-            assert shown in done.stdout, f"{name}: {done.stdout[:500]}{done.stderr}"
+    runs = {name: run for name, run in RUNS.items() if COMMANDS[name].extra == extra}
+    lines = [[*map(str, arguments)] for arguments, _, _ in runs.values()]
+    done = environment_of(extra).run(tmp_path, "-c", ALL_RUNS, json.dumps(lines), stdin=MANIFEST)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert [*said] == [" ".join(line) for line in lines]
+    for (name, (_, wanted, shown)), (code, out, err) in zip(runs.items(), said.values(), strict=True):
+        assert code == wanted, f"{name}: {out[-500:]}{err}"
+        assert shown in out, f"{name}: {out[:500]}{err}"
 
 
 def test_runs_are_listed_for_all_commands() -> None:
