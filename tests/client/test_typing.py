@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.mypy_run import CODE, mypy
 
-ROOT = Path(__file__).parents[2]
 RIGHT = '''\
 from apimachinery.client.calls import PatchType
 from apimachinery.client.local import LocalApply
@@ -66,44 +65,29 @@ MISTAKES = {
 }
 
 
-def lines_with_errors(command: list[str], folder: Path, source: str) -> set[int]:
-    (folder / "user_code.py").write_text(source)
-    paths = [str(ROOT / "generator"), str(ROOT / "generated")]
-    settings = {"extraPaths": paths, "typeCheckingMode": "strict"}
+def errors_of_mypy(folder: Path) -> str:
+    return mypy(folder, "user_code.py").stdout
+
+
+def errors_of_pyright(folder: Path) -> str:
+    executable = Path(sys.executable).with_name("pyright")
+    if not executable.exists():
+        pytest.skip("pyright is not installed")
+    settings = {"extraPaths": [*map(str, CODE)], "typeCheckingMode": "strict"}
     (folder / "pyrightconfig.json").write_text(json.dumps(settings))
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env={**os.environ, "MYPYPATH": os.pathsep.join(paths), "MYPY_CACHE_DIR": str(folder / "cache")},
-        capture_output=True,
-        text=True,
-        timeout=250,
-        check=False,
-    )
-    assert done.stdout, done.stderr
-    return {int(line) for line in re.findall(r"user_code\.py:(\d+):.*error", done.stdout)}
-
-
-CHECKERS = {
-    "mypy": [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "user_code.py"],
-    "pyright": [
-        str(Path(sys.executable).with_name("pyright")),
-        "--pythonpath",
-        sys.executable,
-        "user_code.py",
-    ],
-}
+    command = [str(executable), "--pythonpath", sys.executable, "user_code.py"]
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=250, check=False
+    ).stdout
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("checker", CHECKERS)
-def test_each_mistake_is_found_and_nothing_else(checker: str, tmp_path: Path) -> None:
-    command = CHECKERS[checker]
-    if shutil.which(command[0]) is None:
-        pytest.skip(f"{checker} is not installed")
+@pytest.mark.parametrize("errors_of", [errors_of_mypy, errors_of_pyright])
+def test_each_mistake_is_found_and_nothing_else(errors_of: Callable[[Path], str], tmp_path: Path) -> None:
     source = RIGHT + "".join(f"    {call}\n" for call in MISTAKES.values())
+    (tmp_path / "user_code.py").write_text(source)
     first = RIGHT.count("\n") + 1
-    found = lines_with_errors(command, tmp_path, source)
+    found = {int(line) for line in re.findall(r"user_code\.py:(\d+):.*error", errors_of(tmp_path))}
     missed = [what for at, what in enumerate(MISTAKES, first) if at not in found]
     assert missed == []
     assert found == set(range(first, first + len(MISTAKES)))

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.mypy_run import CODE, mypy
 from tests.tools.command import kubewright
 
 ROOT = Path(__file__).parents[2]
-CODE = os.pathsep.join([str(ROOT / "generator"), str(ROOT / "generated")])
 
 
 def run(folder: Path, *arguments: str, fails: int = 0, **extra: str) -> str:
@@ -24,11 +24,11 @@ def run(folder: Path, *arguments: str, fails: int = 0, **extra: str) -> str:
             code, out, err = kubewright(*arguments[1:])
         assert code == fails, f"{arguments}\n{out}\n{err}"
         return out + err
-    path = os.pathsep.join([CODE, str(folder / "generated")])
+    path = os.pathsep.join(map(str, [*CODE, folder / "generated"]))
     done = subprocess.run(
         [sys.executable, "-m", *arguments],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": path, "MYPYPATH": path} | extra,
+        env=os.environ | {"PYTHONPATH": path} | extra,
         capture_output=True,
         text=True,
         timeout=200,
@@ -78,14 +78,8 @@ def test_what_it_writes_works_at_once(group: Path, scope: str) -> None:
 def test_its_program_is_typed(group: Path) -> None:
     run(group, "kubewright", "scaffold", "controller", "Widget")
     run(group, "kubewright", "generate")
-    run(
-        group,
-        "mypy",
-        "--strict",
-        "--cache-dir",
-        str(ROOT / ".mypy_cache"),
-        "controllers/widget_controller.py",
-    )
+    done = mypy(group, "controllers/widget_controller.py", path=(*CODE, group / "generated"))
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(

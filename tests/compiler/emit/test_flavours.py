@@ -6,7 +6,6 @@ import dataclasses
 import importlib
 import json
 import re
-import subprocess
 import sys
 import typing
 from pathlib import Path
@@ -17,6 +16,7 @@ import msgspec
 import pytest
 import yaml
 from tests.crds import crd_text
+from tests.mypy_run import mypy
 
 from kubewright.cli import main
 from kubewright.config import KubernetesSource, Package, PathSource, Source
@@ -108,18 +108,7 @@ def test_all_built_in_kinds_in_every_flavour(models: str, tmp_path: Path) -> Non
 
 
 def pass_mypy(packages: Path) -> None:
-    found = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml"), "."],
-        cwd=packages,
-        env={
-            "PATH": "/usr/bin:/bin",
-            "MYPYPATH": f"{ROOT / 'generator'}:{packages}",
-            "MYPY_CACHE_DIR": str(ROOT / ".mypy_cache" / "tests"),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    found = mypy(packages, ".", path=(ROOT / "generator", packages))
     assert found.returncode == 0, found.stdout
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
-import os
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.mypy_run import mypy
 
 from apimachinery.openapi import HttpError, RetryPolicy, UnreadableAnswerError
 from kubewright.cli import main
@@ -511,13 +510,5 @@ def test_an_operation_id_twice_is_a_warning(folder: Path, capsys: pytest.Capture
 
 @pytest.mark.thorough
 def test_clients_pass_mypy(folder: Path) -> None:
-    config = ["--strict", "--config-file", str(ROOT / "pyproject.toml")]
-    found = subprocess.run(
-        [sys.executable, "-m", "mypy", *config, "-p", "pet_shop"],
-        cwd=folder,
-        env={**os.environ, "MYPYPATH": os.pathsep.join([str(ROOT / "generator"), str(folder)])},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    found = mypy(folder, "-p", "pet_shop", path=(ROOT / "generator", folder))
     assert found.returncode == 0, found.stdout[-3000:]

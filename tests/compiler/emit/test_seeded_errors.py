@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.mypy_run import CODE, mypy
 
-ROOT = Path(__file__).parents[3]
 RIGHT = """\
 from kubernetes_api.apps_v1 import Deployment, DeploymentSpec
 from kubernetes_api.core_v1 import Container, ContainerPort, Pod, PodSpec, PodTemplateSpec
@@ -34,25 +34,6 @@ MISTAKES = {
 }
 
 
-def check(command: list[str], folder: Path, source: str) -> subprocess.CompletedProcess[str]:
-    (folder / "user_code.py").write_text(source)
-    (folder / "pyrightconfig.json").write_text(
-        json.dumps({"extraPaths": [str(ROOT / "generator"), str(ROOT / "generated")]})
-    )
-    path = os.pathsep.join([str(ROOT / "generator"), str(ROOT / "generated")])
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env={**os.environ, "MYPYPATH": path, "MYPY_CACHE_DIR": str(folder / "cache")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-MYPY = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "user_code.py"]
-
-
 def lines_with_errors(output: str) -> set[int]:
     """The lines of user_code.py that a checker complains of (both print ``file:line:``)."""
     found = set()
@@ -63,22 +44,34 @@ def lines_with_errors(output: str) -> set[int]:
     return found
 
 
-@pytest.mark.parametrize("checker", ["mypy", "pyright"])
-def test_the_five_mistakes_are_found_and_nothing_else(tmp_path: Path, checker: str) -> None:
-    command = MYPY
-    if checker == "pyright":
-        executable = shutil.which("pyright") or shutil.which("pyright", path=str(Path(sys.executable).parent))
-        if executable is None:
-            pytest.skip("pyright is not installed")
-        command = [executable, "--pythonpath", sys.executable, "user_code.py"]
+def errors_of_mypy(folder: Path) -> str:
+    return mypy(folder, "--no-error-summary", "user_code.py").stdout
+
+
+def errors_of_pyright(folder: Path) -> str:
+    executable = shutil.which("pyright") or shutil.which("pyright", path=str(Path(sys.executable).parent))
+    if executable is None:
+        pytest.skip("pyright is not installed")
+    (folder / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [*map(str, CODE)]}))
+    command = [executable, "--pythonpath", sys.executable, "user_code.py"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=250, check=False)
+    if not done.stdout.strip():
+        pytest.skip("pyright cannot run here")
+    return done.stdout
+
+
+@pytest.mark.parametrize("errors_of", [errors_of_mypy, errors_of_pyright])
+def test_the_five_mistakes_are_found_and_nothing_else(
+    tmp_path: Path, errors_of: Callable[[Path], str]
+) -> None:
     first = RIGHT.count("\n") + 1
     source = RIGHT + "".join(f"{mistake}  # {name}\n" for name, mistake in MISTAKES.items())
-    output = check(command, tmp_path, source).stdout
-    if checker == "pyright" and not output.strip():
-        pytest.skip("pyright cannot run here")
+    (tmp_path / "user_code.py").write_text(source)
+    output = errors_of(tmp_path)
     assert lines_with_errors(output) == set(range(first, first + len(MISTAKES))), output
 
 
 def test_right_code_has_no_errors(tmp_path: Path) -> None:
-    found = check(MYPY, tmp_path, RIGHT)
+    (tmp_path / "user_code.py").write_text(RIGHT)
+    found = mypy(tmp_path, "user_code.py")
     assert found.returncode == 0, found.stdout

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -17,6 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 from _pytest.mark.structures import ParameterSet
+from tests.mypy_run import mypy
 
 from kubewright.config import KubernetesSource, Package, PathSource, Source
 from kubewright.pipeline import Built, build
@@ -99,27 +98,7 @@ def test_generates_imports_and_passes_mypy(folder: Path, name: str) -> None:
         target.write_bytes(content)
     for module in sorted((folder / package.name).glob("*/models.py")):
         importlib.import_module(f"{package.name}.{module.parent.name}.models")
-    found = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "mypy",
-            "--strict",
-            "--config-file",
-            str(ROOT / "pyproject.toml"),
-            "-p",
-            package.name,
-        ],
-        cwd=folder,
-        env={
-            **os.environ,
-            "MYPYPATH": os.pathsep.join([str(ROOT / "generator"), str(folder)]),
-            "MYPY_CACHE_DIR": str(ROOT / ".mypy_cache" / "tests"),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    found = mypy(folder, "-p", package.name, path=(ROOT / "generator", folder))
     assert found.returncode == 0, found.stdout[-3000:]
 
 
