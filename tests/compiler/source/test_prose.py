@@ -44,20 +44,29 @@ def test_a_property_may_be_called_description() -> None:
     assert bare == schemas
 
 
-@pytest.fixture
-def packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The packed file of two releases, and no kubernetes-validate."""
-    described = {release: kubernetes_validate.described(release) for release in ("1.37", "1.31")}
-    path = tmp_path / prose.FILE
+@pytest.fixture(scope="module")
+def described() -> dict[str, Any]:
+    return {release: kubernetes_validate.described(release) for release in ("1.37", "1.31")}
+
+
+@pytest.fixture(scope="module")
+def packed_file(described: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("packed") / prose.FILE
     prose.pack({release: prose.texts_of(each) for release, each in described.items()}, path)
-    monkeypatch.setattr(kubernetes_validate, "_folders", dict)
-    monkeypatch.setattr(kubernetes_validate, "_prose_file", lambda: path)
-    for release, each in described.items():
-        assert kubernetes_validate.described(release) == each
     return path
 
 
-def test_the_packed_texts_are_those_of_the_package(packed: Path) -> None:
+@pytest.fixture
+def packed(packed_file: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The packed file of two releases, and no kubernetes-validate."""
+    monkeypatch.setattr(kubernetes_validate, "_folders", dict)
+    monkeypatch.setattr(kubernetes_validate, "_prose_file", lambda: packed_file)
+    return packed_file
+
+
+def test_the_packed_texts_are_those_of_the_package(packed: Path, described: dict[str, Any]) -> None:
+    for release, each in described.items():
+        assert kubernetes_validate.described(release) == each
     assert packed.stat().st_size < 200_000
     assert kubernetes_validate.has_prose("1.31") and not kubernetes_validate.has_prose("1.30")
     document = kubernetes_validate.load("1.30", Diagnostics(), with_prose=True)
