@@ -148,6 +148,10 @@ docs: $(SETUP) ## the documentation as a site, in build/site; links are checked
 	@$(BIN)/python -c 'import material' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	PYTHONPATH=generator:generated $(BIN)/python -m mkdocs build --quiet --strict
 
+versions: $(SETUP) ## the site of main and of every tagged release, with a selector, in build/versions
+	@$(BIN)/python -c 'import material' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(BIN)/python .ci/site_versions.py
+
 pages: docs ## the site in headless chromium: layout, links, anchors, contrast
 	$(BIN)/python -m tests.site.pages build/site
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import os
 import re
 import sys
 from importlib import import_module
@@ -114,6 +115,10 @@ def on_config(config: Any) -> Any:
     reference = next(entry["Reference"] for entry in config.nav if "Reference" in entry)
     reference[0] = {"Commands": ["reference/cli.md", *(f"reference/commands/{name}.md" for name in commands())]}
     version = _version()
+    if name := os.environ.get("SITE_VERSION"):  # one of several: .ci/site_versions.py
+        version = name
+        config.site_url = f"{config.site_url.rstrip('/')}/{name}/"
+        config.extra["version"] = {"provider": "mike"}
     config.site_name = f"{config.site_name} {version}"
     config.copyright = f"Kubewright {version}, Apache-2.0"
     return config
@@ -153,6 +158,15 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     return "".join(
         part if at % 2 else re.sub(r"\bdocs/([\w/-]+\.md)", link, part) for at, part in enumerate(parts)
     )
+
+
+OPTION = re.compile(r"<code>(?=[^<]{2,40}<)(--?\w[\w.-]*(?:=[\w.,/-]*)?)</code>")
+"""An option that fits on a line of a phone, with its value."""
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
+    """Keeps options on one line: browsers break them at their dashes."""
+    return OPTION.sub(r'<code class="option">\1</code>', html)
 
 
 def changes() -> str:

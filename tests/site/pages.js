@@ -58,7 +58,18 @@ async function look(frame, path) {
     const view = await load(frame, path, width);
     const root = view.document.documentElement;
     if (root.scrollWidth > view.innerWidth + 1) say(`wider than ${width}: ${root.scrollWidth}`);
+    for (const each of view.document.querySelectorAll("article code"))
+      if (!each.closest("pre") && /^(?=.{2,40}$)--?\w[\w.-]*(=[\w.,/-]*)?$/.test(each.textContent) && each.getClientRects().length > 1)
+        say(`an option in parts at ${width}: ${each.textContent}`);
     if (width === 390) continue;
+    for (const code of view.document.querySelectorAll(".language-console code")) {
+      if (!code.querySelector(".gp")) continue;
+      code.setAttribute("data-md-copying", "");
+      const lines = code.innerText.trim().split("\n");
+      code.removeAttribute("data-md-copying");
+      if (lines.some((line) => !line.trim() || /^[$>] /.test(line))) say(`copied with more than what is typed: ${lines[0]}`);
+      if (lines.some((line, at) => line.endsWith("\\") && (lines[at + 1] ?? "").trimStart() === "")) say(`a copied command is cut: ${lines[0]}`);
+    }
     const body = view.document.querySelector("article") || view.document.body;
     const prose = body.cloneNode(true);
     prose.querySelectorAll("pre, code, script, style, svg").forEach((each) => each.remove());
