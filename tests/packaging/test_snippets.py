@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tomllib
@@ -32,6 +34,7 @@ OTHER_PLACE = re.compile(
     r"etcd://|etcd-snapshot:|--from cluster|--host 0\.0\.0\.0|/path/to|kubectl kustomize|^kubewright completion"
 )
 UNASKED = re.compile(r"<[A-Z][A-Z ]+>")
+ENDLESS = re.compile(r"kubectl .*(--watch|-w)\b|kubectl proxy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ def blocks(document: str) -> Iterator[Block]:
 
 def commands(block: Block) -> list[str]:
     """The commands of a console block, or the lines of a shell block; lines that end in ``\\`` go on."""
-    text = re.sub(r"\\\n\s*", "", block.text)
+    text = re.sub(r"\\\n(?:> )?\s*", "", block.text)
     if block.language == "console":
         return [line[2:] for line in text.splitlines() if line.startswith("$ ")]
     return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
@@ -104,8 +107,11 @@ def shell(
     bin_folder.mkdir()
     python = shlex.quote(sys.executable)
     scripts = {name: f'exec {python} -S -m {name} "$@"\n' for name in ("kubewright", "pytest", "mypy")}
-    # A server is ended by its process's end; anything else may be a fork.
-    scripts["kubewright"] = f'[ "$1" = serve ] || exec {stem.command()} "$@"\n' + scripts["kubewright"]
+    # A server is ended by its process's end, and takes a free port, which its kubeconfig names: the one in the document
+    # may be taken. Anything else may be a fork.
+    scripts["kubewright"] = (
+        f'[ "$1" = serve ] || exec {stem.command()} "$@"\nexec {python} -S -m kubewright "$@" --port 0\n'
+    )
     for name, text in scripts.items():
         script = bin_folder / name
         script.write_text(f"#!/bin/sh\n{text}")
@@ -121,12 +127,22 @@ def shell(
 
     def run(lines: list[str]) -> list[tuple[str, int, str]]:
         script = "trap 'kill $(jobs -p) 2>/dev/null' EXIT\n"
+        at_the_end = ""
         for number, line in enumerate(lines):
-            is_server = re.sub(r"\s+#.*", "", line).rstrip().endswith("&")
-            script += f"{line}\nprintf '\\n@@%s:%s\\n' {number} $?\n"
-            if is_server:
-                script += "for _ in $(seq 300); do [ -s kubeconfig ] && break; sleep 0.1; done\n"
-        done = subprocess.run(
+            said = f"printf '\\n@@%s:%s\\n' {number}"
+            if not is_in_background(line):
+                script += f"{line}\n{said} $?\n"
+                continue
+            # A server is ready with its kubeconfig. One that has ended by itself has an exit code, now or at the end.
+            ended = f"! kill -0 $started_{number} 2>/dev/null"
+            script += f"{line}\nstarted_{number}=$!\n"
+            script += (
+                f"for _ in $(seq 900); do if [ -s kubeconfig ] || {ended}; then break; fi; sleep 0.1; done\n"
+            )
+            script += f"{said} 0\n"
+            at_the_end += f"if {ended}; then wait $started_{number}; {said} $?; fi\n"
+        script += at_the_end
+        process = subprocess.Popen(
             ["bash", "-c", script],
             cwd=world,
             env=environment,
@@ -134,20 +150,31 @@ def shell(
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=240,
-            check=False,
+            start_new_session=True,
         )
-        parts = re.split(r"\n@@(\d+):(\d+)\n", done.stdout)
-        return [
-            (lines[int(parts[at + 1])], int(parts[at + 2]), parts[at]) for at in range(0, len(parts) - 2, 3)
-        ]
+        try:
+            printed = process.communicate(timeout=240)[0]
+        finally:  # a shell that is killed kills nothing
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        parts = re.split(r"\n@@(\d+):(\d+)\n", printed)
+        ran: dict[int, tuple[str, int, str]] = {}
+        for text, number, code in zip(
+            parts[0::3], map(int, parts[1::3]), map(int, parts[2::3]), strict=False
+        ):
+            ran[number] = lines[number], code, ran.get(number, ("", 0, ""))[2] + text
+        return [ran[number] for number in sorted(ran)]
 
     return run
 
 
+def is_in_background(line: str) -> bool:
+    return re.sub(r"\s+#.*", "", line).rstrip().endswith("&")
+
+
 def is_ours(line: str) -> bool:
     """Whether a command can be run here: one of ours, or one that is at hand beside it."""
-    if line.startswith(ELSEWHERE) or OTHER_PLACE.search(line) or UNASKED.search(line):
+    if line.startswith(ELSEWHERE) or OTHER_PLACE.search(line) or UNASKED.search(line) or ENDLESS.search(line):
         return False
     of_cluster = re.search(r"kubewright (rbac|owners|history|explore)\b", line)
     if of_cluster and " -f " not in line:  # of a live cluster
@@ -183,6 +210,14 @@ def test_commands_run_as_written(
     assert len(ran) == len(lines), ran[-1:]
     wrong = [each for each in ran if each[1] > 1 or "Traceback" in each[2]]
     assert wrong == [], "\n".join(f"$ {line}\n{out}exit {code}\n" for line, code, out in wrong)
+
+
+def test_a_command_in_the_background_that_fails_is_seen(
+    shell: Callable[[list[str]], list[tuple[str, int, str]]],
+) -> None:
+    ran = shell(["kubewright serve --storage none:// &", "kubewright --version", "true &", "(exit 3) &"])
+    assert [code for _, code, _ in ran] == [2, 0, 0, 3]
+    assert "none://" in ran[0][2]
 
 
 @pytest.mark.parametrize("block", [b for b in ALL if b.language == "toml"], ids=str)
