@@ -63,3 +63,17 @@ def test_importing_a_package_loads_nothing_of_it() -> None:
     loaded = subprocess.run(run, capture_output=True, text=True, check=True, timeout=60).stdout.split()
     assert not [name for name in loaded if name.startswith(tuple(f"{each}." for each in PACKAGES))]
     assert "asyncio" not in loaded
+
+
+def test_a_client_loads_no_http_library() -> None:
+    program = (
+        "import asyncio, sys\n"
+        "from apimachinery.client import AsyncClient, Client, Config\n"
+        "config = Config(server='http://127.0.0.1:1')\n"
+        "Client(config).close()\n"
+        "asyncio.run(AsyncClient(config).close())\n"
+        "print(*sys.modules)\n"
+    )
+    run = [sys.executable, "-c", program]
+    loaded = subprocess.run(run, capture_output=True, text=True, check=True, timeout=60).stdout.split()
+    assert not {"aiohttp", "http.client", "email", "httptools", "yaml"} & {*loaded}

@@ -16,16 +16,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.client.wires import Answer, ScriptedServer, answer
+from tests.client.wires import Answer, Listening, ScriptedServer, answer
 
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.client.async_resource import AsyncDynamicResource
 from apimachinery.client.config import Config
 from apimachinery.client.connection import Client
-from apimachinery.client.errors import ConfigError, TooManyRequests, TransportError, Unauthorized
+from apimachinery.client.errors import (
+    ConfigError,
+    RequestEntityTooLarge,
+    TooManyRequests,
+    TransportError,
+    Unauthorized,
+)
 from apimachinery.client.links import Wire
 from apimachinery.client.resource import DynamicResource
-from apimachinery.client.retry import RetryPolicy
+from apimachinery.client.retry import NO_RETRIES, RetryPolicy
 from apimachinery.meta.resources import Resource
 from kubewright.testing import ApiServer
 
@@ -453,3 +459,71 @@ def test_a_write_on_a_kept_connection_that_breaks_is_not_sent_again(mode: str) -
             asyncio.run(awaited(config)) if mode == "async" else called(config)
         assert broken.value.sent
     assert [request.split()[0] for request in server.requests] == [b"GET", b"PUT"]
+
+
+class ClosingServer(Listening):
+    """Answers one request on each connection and closes it, without having said so."""
+
+    def __init__(self) -> None:
+        self.closed = threading.Semaphore(0)
+        super().__init__()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection:
+            connection.recv(65536)
+            connection.sendall(answer(200, BODY))
+        self.closed.release()
+
+
+@both
+def test_a_connection_that_was_closed_in_the_pool_is_not_used(mode: str) -> None:
+    async def awaited(config: Config) -> None:
+        async with AsyncClient(config, retry=NO_RETRIES) as client:
+            for _ in range(3):
+                await AsyncDynamicResource(client, MAPS).create(OBJECT)
+                assert server.closed.acquire(timeout=60)  # without a turn of the loop, which would hear of it
+
+    def called(config: Config) -> None:
+        with Client(config, retry=NO_RETRIES) as client:
+            for _ in range(3):
+                DynamicResource(client, MAPS).create(OBJECT)
+                assert server.closed.acquire(timeout=60)
+
+    with ClosingServer() as server:
+        config = Config(server=f"http://127.0.0.1:{server.port}")
+        asyncio.run(awaited(config)) if mode == "async" else called(config)
+
+
+def test_nothing_is_left_of_calls_that_were_cancelled_and_streams_that_were_dropped(
+    tls_server: ApiServer,
+) -> None:
+    async def story() -> None:
+        async with AsyncClient(Config.load(tls_server.kubeconfig)) as client, asyncio.timeout(60):
+            api = AsyncDynamicResource(client, MAPS)
+            made = await api.create({"metadata": {"generateName": "a-"}})
+            for pause in (0.0, 0.0, 0.001, 0.002, 0.004):
+                tasks = [asyncio.create_task(api.get(made["metadata"]["name"])) for _ in range(20)]
+                await asyncio.sleep(pause)
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+            pool = client._transport._pool
+            assert len(pool._links) == len(pool.idle)
+            watch = await api.watch()
+            assert len(pool._links) == len(pool.idle) + 1
+            async for _ in watch:
+                break
+            links = [*pool._links]
+        assert all(link._transport is not None and link._transport.is_closing() for link in links)
+
+    asyncio.run(story())
+
+
+@both
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_server_may_refuse_a_body_before_it_has_read_it(
+    mode: str, tls: bool, config: Config, tls_server: ApiServer
+) -> None:
+    large = {"metadata": {"name": "a"}, "data": {"a": "b" * 20_000_000}}
+    with pytest.raises(RequestEntityTooLarge, match="limit is 3145728"):
+        run(mode, Config.load(tls_server.kubeconfig) if tls else config, "create", large, timeout=60.0)

@@ -200,7 +200,7 @@ class AsyncLink(asyncio.Protocol):
 
     def close(self) -> None:
         """Closes it at once; whoever waits for it is woken."""
-        if self._transport is not None and not self.loop.is_closed():
+        if self._transport is not None and not self.lost.done() and not self.loop.is_closed():
             self._transport.abort()
 
     def wire(self, host: str, prefix: str, headers: list[tuple[str, str]]) -> AsyncWire:

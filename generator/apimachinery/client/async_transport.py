@@ -43,10 +43,19 @@ class AsyncExchange:
         self.answer = AnswerReader(method)
         self._first = b""
 
-    async def begin(self) -> None:
-        """Waits for the head of the answer. Raises OSError, ``BadAnswer``."""
+    async def ask(self, data: bytes) -> None:
+        """Sends the request and waits for the head of the answer. Raises OSError, ``BadAnswer``."""
+        refused = False
+        try:
+            await self.link.send(data)
+        except TimeoutError:
+            raise
+        except OSError:
+            refused = True  # a server may answer, and go, before it has read a large request
         while not self.answer.code:
             self._first = await self._receive(CHUNK)
+        if refused:
+            self.answer.keeps = False
 
     async def _receive(self, size: int) -> bytes:
         data = await self.link.receive(size)
@@ -141,8 +150,7 @@ class AsyncTransport:
         try:
             link = await self._pool.take(endpoint, endpoint.context(credential), until)
             exchange, sent = AsyncExchange(link, request.method), True
-            await link.send(head + request.body if request.body else head)
-            await exchange.begin()
+            await exchange.ask(head + request.body if request.body else head)
             return exchange
         except BaseException as error:
             if link is not None:

@@ -42,10 +42,19 @@ class Exchange:
         self.answer = AnswerReader(method)
         self._first = b""
 
-    def begin(self) -> None:
-        """Waits for the head of the answer. Raises OSError, ``BadAnswer``."""
+    def ask(self, data: bytes) -> None:
+        """Sends the request and waits for the head of the answer. Raises OSError, ``BadAnswer``."""
+        refused = False
+        try:
+            self.link.send(data)
+        except TimeoutError:
+            raise
+        except OSError:
+            refused = True  # a server may answer, and go, before it has read a large request
         while not self.answer.code:
             self._first = self._receive(CHUNK)
+        if refused:
+            self.answer.keeps = False
 
     def _receive(self, size: int) -> bytes:
         data = self.link.receive(size)
@@ -140,8 +149,7 @@ class Transport:
         try:
             link = self._pool.take(endpoint, endpoint.context(credential), until)
             exchange, sent = Exchange(link, request.method), True
-            link.send(head + request.body if request.body else head)
-            exchange.begin()
+            exchange.ask(head + request.body if request.body else head)
             return exchange
         except BaseException as error:
             if link is not None:
