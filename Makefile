@@ -95,6 +95,10 @@ bench-growth: $(SETUP) ## how costs grow with what is stored, watched and define
 bench-client: $(SETUP) ## CPU and memory of the client and its peers at the same work; SCALE=0.25 TURNS=1 for a quarter of it, once
 	$(RUN) -m tests.bench.client_cpu $(BENCH)
 
+.PHONY: bench-report
+bench-report: $(SETUP) ## measure for docs/benchmarks.md, and draw its plots; BENCH="requests peers", BENCH="--reference DIR", BENCH=--draw
+	$(RUN) -m tests.bench.report $(BENCH)
+
 .PHONY: bench-instructions
 bench-instructions: $(SETUP) ## instructions of a request in the API, at most 3 % above the kept file; needs valgrind; BENCH="--keep"
 	$(RUN) -m tests.bench.instructions $(BENCH)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -179,6 +179,22 @@ LINES: dict[str, tuple[Make, int]] = {
 """As in the load table, and an apply of a custom resource."""
 
 
+def seeds() -> Iterator[Request]:
+    """Creates what the requests of ``LINES`` are about."""
+    for kind, name in (("Namespace", "many"), ("ServiceAccount", "default")):
+        path = "/api/v1/namespaces" if kind == "Namespace" else f"{DEFAULT}/serviceaccounts"
+        yield request("POST", path, {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}})
+    yield request("POST", f"{DEFAULT}/configmaps", config_map("x", key="v" * 600))
+    for number in range(MANY):
+        body = config_map(f"cm-{number:06}", key="v" * 100)
+        yield request("POST", "/api/v1/namespaces/many/configmaps", body)
+    for number in range(100):
+        spec = {"containers": [{"name": "c", "image": "i"}]}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"s-{number}"}, "spec": spec}
+        yield request("POST", f"{DEFAULT}/pods", pod)
+    yield request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", DEFINITION)
+
+
 async def answered(api: AssembledApi, sent: Request) -> Response:
     """The answer to a request, which must be a good one."""
     answer = await api.handle(sent)
@@ -193,21 +209,8 @@ async def running_api() -> AsyncIterator[AssembledApi]:
     backend = Backend(cache, OPEN_TO_LOOPBACK, ServerOptions(fairness=False))
     api = build_api(backend, ApiOptions(controllers=frozenset()))
     await api.start()
-    for kind, name in (("Namespace", "many"), ("ServiceAccount", "default")):
-        path = "/api/v1/namespaces" if kind == "Namespace" else f"{DEFAULT}/serviceaccounts"
-        await answered(
-            api, request("POST", path, {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}})
-        )
-    await answered(api, request("POST", f"{DEFAULT}/configmaps", config_map("x", key="v" * 600)))
-    for number in range(MANY):
-        body = config_map(f"cm-{number:06}", key="v" * 100)
-        await answered(api, request("POST", "/api/v1/namespaces/many/configmaps", body))
-    for number in range(100):
-        spec = {"containers": [{"name": "c", "image": "i"}]}
-        body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"s-{number}"}, "spec": spec}
-        await answered(api, request("POST", f"{DEFAULT}/pods", body))
-    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    await answered(api, request("POST", definitions, DEFINITION))
+    for each in seeds():
+        await answered(api, each)
     for _ in range(500):
         if (await api.handle(request("GET", WIDGETS))).status == 200:
             break

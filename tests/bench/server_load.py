@@ -96,17 +96,17 @@ class Target:
 
 
 @contextmanager
-def running(storage: str, tls: bool, extra: list[str]) -> Iterator[Target]:
+def running(storage: str, tls: bool, extra: list[str], port: int = PORT) -> Iterator[Target]:
     with tempfile.TemporaryDirectory(prefix="kubewright-bench-") as folder:
         tokens = Path(folder) / "tokens.csv"
         tokens.write_text(f"{TOKEN},admin,1,system:masters\n")
-        command = [sys.executable, "-m", "kubewright.cli", "serve", "--port", str(PORT), "--log-level", "error",
+        command = [sys.executable, "-m", "kubewright.cli", "serve", "--port", str(port), "--log-level", "error",
                    "--token-file", str(tokens), "--storage", storage.replace("FOLDER", folder), *extra]  # fmt: skip
         command += ["--tls", "auto" if tls else "off", "--cert-dir", folder]
         path = os.pathsep.join([str(ROOT / "generator"), str(ROOT / "generated")])
         began = time.monotonic()
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path})
-        target = Target(f"{'https' if tls else 'http'}://127.0.0.1:{PORT}", process, 0)
+        target = Target(f"{'https' if tls else 'http'}://127.0.0.1:{port}", process, 0)
         try:
             wait_ready(target)
             target.ready_seconds = time.monotonic() - began

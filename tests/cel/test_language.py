@@ -18,6 +18,7 @@ VALUES: list[tuple[str, Any]] = [
     ("-7 / 2", -3),
     ("-7 % 2", -1),
     ("7u - 2u", Uint(5)),
+    ("string(18446744073709551615u) + string(7u)", "184467440737095516157"),
     ("!false && (true || 1 / 0 > 1)", True),
     ("1 / 0 > 1 || true", True),
     ("[1, 2].exists(x, x / (x - 1) == 2)", True),

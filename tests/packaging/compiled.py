@@ -56,7 +56,7 @@ def unpacked(dist: Path) -> Iterator[Builds]:
     tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
     wheels = sorted(dist.glob(f"kubewright-*-{tag}-*.whl"), key=lambda path: path.stat().st_mtime)
     if not wheels:
-        raise SystemExit(f"no compiled wheel for this Python in {dist}: make wheel-compiled")
+        raise LookupError(f"no compiled wheel for this Python in {dist}: make wheel-compiled")
     with tempfile.TemporaryDirectory(prefix="kubewright-compiled-") as name:
         builds = Builds(Path(name, "compiled"), Path(name, "plain"), Path(name, "outside"))
         zipfile.ZipFile(wheels[-1]).extractall(builds.compiled)
@@ -115,21 +115,29 @@ def test(builds: Builds) -> int:
     return 1 if any(done.returncode not in (0, _NOTHING_CHOSEN) for done in runs) or different else 0
 
 
-def bench(builds: Builds) -> int:
-    """Prints CPU times of both builds, measured by turns: the least of each round's medians."""
-    times: dict[str, dict[str, float]] = {}
-    for _ in range(ROUNDS):
+def times(builds: Builds, rounds: int = ROUNDS) -> dict[str, dict[str, float]]:
+    """CPU times of both builds by case, in microseconds, measured by turns: the least of each round's medians."""
+    out: dict[str, dict[str, float]] = {}
+    for _ in range(rounds):
         for site in (builds.plain, builds.compiled):
             done = builds.run(site, "-m", "tests.packaging.speed")
             for case, microseconds in json.loads(done.stdout).items():
-                held = times.setdefault(case, {})
+                held = out.setdefault(case, {})
                 held[site.name] = min(held.get(site.name, microseconds), microseconds)
+    return out
+
+
+def bench(builds: Builds) -> int:
+    """Prints CPU times of both builds."""
     print("| µs of CPU | plain | compiled | ratio |\n|---|---|---|---|")
-    for case, by in times.items():
+    for case, by in times(builds).items():
         print(f"| {case} | {by['plain']:,.1f} | {by['compiled']:,.1f} | {by['plain'] / by['compiled']:.2f} |")
     return 0
 
 
 if __name__ == "__main__":
-    with unpacked(Path(sys.argv[2])) as both:
-        sys.exit({"test": test, "bench": bench}[sys.argv[1]](both))
+    try:
+        with unpacked(Path(sys.argv[2])) as both:
+            sys.exit({"test": test, "bench": bench}[sys.argv[1]](both))
+    except LookupError as missing:
+        sys.exit(str(missing))

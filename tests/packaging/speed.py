@@ -9,7 +9,9 @@ import time
 from collections.abc import Callable
 
 from apimachinery.merge.package import package_types
-from tests.bench import cel_packages, merge
+from apimachinery.schema.builtin import compile_builtin
+from apimachinery.schema.custom import compile_custom
+from tests.bench import cel_packages, merge, schemas
 
 LONG = (
     "self.items.all(x, x.name.size() < 64) && self.items.exists(x, x.name.startsWith('ab'))"
@@ -47,6 +49,21 @@ def cel_cases() -> dict[str, Callable[[], object]]:
     return cases
 
 
+def schema_cases() -> dict[str, Callable[[], object]]:
+    """What schemas ask of a custom resource of 2 KB, and the types of a Deployment."""
+    custom, obj = compile_custom(schemas.SCHEMA), schemas.custom_resource(7)
+    custom.settle(obj)
+    wrong = {**obj, "spec": {**obj["spec"], "replicas": -1}}
+    definitions = json.loads((schemas.ROOT / "generated/kubernetes_api/definitions.json").read_bytes())
+    deployments = compile_builtin("io.k8s.api.apps.v1.Deployment", definitions)
+    return {
+        "validation of a custom resource": lambda: custom.validate(obj),
+        "validation of a custom resource with a fault": lambda: custom.validate(wrong),
+        "pruning, defaults and validation in one": lambda: custom.settle(obj),
+        "decoding of a Deployment": lambda: deployments.read(schemas.DEPLOYMENT),
+    }
+
+
 def merge_cases() -> dict[str, Callable[[], object]]:
     """Writes of a Pod of three containers."""
     timed = merge.operations(package_types("kubernetes_api"), merge.pod())
@@ -63,4 +80,5 @@ def merge_cases() -> dict[str, Callable[[], object]]:
 
 if __name__ == "__main__":
     gc.disable()
-    print(json.dumps({name: median(call) for name, call in {**cel_cases(), **merge_cases()}.items()}))
+    cases = {**cel_cases(), **merge_cases(), **schema_cases()}
+    print(json.dumps({name: median(call) for name, call in cases.items()}))

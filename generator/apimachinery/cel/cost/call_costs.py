@@ -127,9 +127,9 @@ def _product_twice(a: Any, b: Any) -> int:
     return 1 + 2 * size_of(a) * size_of(b)
 
 
-def _allocate(size: float) -> int:
+def _allocate(size: int) -> int:
     """A call that makes a list of ``size`` items."""
-    return int(size) + 1 + LIST_CREATE
+    return size + 1 + LIST_CREATE
 
 
 def _sliced(items: Any, start: int, end: int) -> int:
@@ -152,7 +152,7 @@ def _flattened(items: Any, depth: int = 1) -> int:
 def _compare_all(items: Any) -> int:
     count = size_of(items)
     texts = count and isinstance(items[0], (str, bytes))
-    return _allocate(count * count * (2.0 + TRAVERSAL if texts else 2.0))
+    return _allocate(int(count * count * (2.0 + TRAVERSAL if texts else 2.0)))
 
 
 def _compare_keys(items: Any, keys: Any) -> int:

@@ -17,6 +17,8 @@ class Uint(int):
     def __repr__(self) -> str:
         return f"{int(self)}u"
 
+    __str__ = int.__repr__  # compiled code leaves out int() of what is an int already
+
 
 class SetList(list[Any]):
     """A list whose order and repeats do not count in equality (x-kubernetes-list-type: set)."""
