@@ -208,7 +208,9 @@ def kept() -> dict[str, Figures]:
 def keep(name: str, figures: Figures) -> None:
     """Keeps the figures of one plot in place of those that it had."""
     figures = json.loads(json.dumps(figures), parse_float=lambda text: float(f"{float(text):.4g}"))
-    FIGURES.write_text(json.dumps({**kept(), name: figures}, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+    FIGURES.write_text(
+        json.dumps({**kept(), name: figures}, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    )
 
 
 if __name__ == "__main__":
