@@ -122,6 +122,15 @@ def test_a_pod_is_bound_runs_is_ready_and_goes(server: ApiServer, pod: Callable[
     until(lambda: get(server, "a") is None)
 
 
+def test_what_others_add_to_the_capacity_can_be_allocated(server: ApiServer) -> None:
+    node, merge = "/api/v1/nodes/kubewright-node", "application/merge-patch+json"
+    server.request("PATCH", f"{node}/status", {"status": {"capacity": {"example.com/foo": "5"}}}, merge)
+    server.clock.advance("11s")
+    server.settle()
+    status = server.request("GET", node)["status"]
+    assert status["allocatable"]["example.com/foo"] == status["capacity"]["example.com/foo"] == "5"
+
+
 def test_stages_come_by_rule_and_annotation(server: ApiServer, pod: Callable[..., Any]) -> None:
     pod("slow", {"app": "slow"})
     pod("once-1", restartPolicy="Never")

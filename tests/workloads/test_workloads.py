@@ -262,6 +262,7 @@ def test_slices_and_endpoints_follow_the_pods(objects: Objects) -> None:
     assert not objects.get("endpoints", "web").get("subsets")
     objects.delete("services", "web")
     assert objects.all("endpointslices") == []
+    assert "web" not in [each["metadata"]["name"] for each in objects.all("endpoints")]
 
 
 def test_a_budget_allows_what_is_more_than_it_asks_for(objects: Objects) -> None:

@@ -15,6 +15,7 @@ from .pods import has_ended, is_ready
 SERVICES, SLICES, ENDPOINTS = "services", "endpointslices.discovery.k8s.io", "endpoints"
 NAME, MANAGED = "kubernetes.io/service-name", "endpointslice.kubernetes.io/managed-by"
 CONTROLLER = "endpointslice-controller.k8s.io"
+OF_ENDPOINTS, ENDPOINTS_CONTROLLER = "endpoints.kubernetes.io/managed-by", "endpoint-controller"
 HEADLESS = "service.kubernetes.io/headless"
 ZONE = "topology.kubernetes.io/zone"
 MOST_ENDPOINTS, MOST_ADDRESSES = 100, 1000
@@ -183,7 +184,7 @@ async def reconcile_endpoints(cluster: ClusterView, service: Json) -> float | No
     if not spec.get("selector") or spec.get("type") == "ExternalName" or is_going(service):
         return None
     subsets = _subsets(service, pods_of(cluster, service))
-    labels = {**labels_of(service), "endpoints.kubernetes.io/managed-by": "endpoint-controller"}
+    labels = {**labels_of(service), OF_ENDPOINTS: ENDPOINTS_CONTROLLER}
     if spec.get("clusterIP") == "None":
         labels[HEADLESS] = ""
     held = cluster.get(ENDPOINTS, metadata["namespace"], metadata["name"])
@@ -197,6 +198,15 @@ async def reconcile_endpoints(cluster: ClusterView, service: Json) -> float | No
             held,
             lambda obj: {**obj, "metadata": {**obj["metadata"], "labels": labels}, "subsets": subsets},
         )
+    return None
+
+
+async def collect_endpoints(cluster: ClusterView, endpoints: Json) -> float | None:
+    """Deletes Endpoints that were made for a service that is gone: no owner is written in them. Raises ApiError."""
+    metadata = endpoints["metadata"]
+    ours = labels_of(endpoints).get(OF_ENDPOINTS) == ENDPOINTS_CONTROLLER
+    if ours and cluster.get(SERVICES, metadata["namespace"], metadata["name"]) is None:
+        await cluster.delete(ENDPOINTS, endpoints)
     return None
 
 
@@ -246,9 +256,14 @@ def _service_of(cluster: ClusterView, obj: Json) -> Iterator[tuple[str, str]]:
         yield obj["metadata"]["namespace"], obj["metadata"]["name"]
 
 
+def _named_alike(cluster: ClusterView, service: Json) -> Iterator[tuple[str, str]]:
+    yield service["metadata"]["namespace"], service["metadata"]["name"]
+
+
 SLICES_WORKLOAD = Workload(
     SERVICES, reconcile_slices, (Follows("pods", _services_of), Follows(SLICES, _service_of))
 )
 ENDPOINTS_WORKLOAD = Workload(
     SERVICES, reconcile_endpoints, (Follows("pods", _services_of), Follows(ENDPOINTS, _service_of))
 )
+ENDPOINTS_COLLECTION = Workload(ENDPOINTS, collect_endpoints, (Follows(SERVICES, _named_alike),))

@@ -29,7 +29,7 @@ def workloads() -> dict[str, tuple[Workload, ...]]:
         "ttl-after-finished": (jobs.EXPIRY,),
         "cronjob": (cronjobs.WORKLOAD,),
         "endpointslice": (endpointslices.SLICES_WORKLOAD,),
-        "endpoint": (endpointslices.ENDPOINTS_WORKLOAD,),
+        "endpoint": (endpointslices.ENDPOINTS_WORKLOAD, endpointslices.ENDPOINTS_COLLECTION),
         "horizontalpodautoscaling": (scaling.workload(),),
         "disruption": (disruption.WORKLOAD,),
         "nodelifecycle": (nodes.lifecycle(),),

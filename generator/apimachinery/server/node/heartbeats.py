@@ -96,9 +96,9 @@ def _untainted(node: Json) -> Json | None:
 
 def _healthy(node: Json, shape: NodeShape, images: list[str]) -> Json:
     status = node.setdefault("status", {})
-    for key in ("capacity", "allocatable"):
-        # What others added stays: extended resources are put there by whoever has the devices.
-        status[key] = {**(status.get(key) or {}), **shape.capacity}
+    # What others added stays: extended resources are put there by whoever has the devices. All of it can be allocated.
+    status["capacity"] = {**(status.get("capacity") or {}), **shape.capacity}
+    status["allocatable"] = dict(status["capacity"])
     status["addresses"] = [
         {"type": "InternalIP", "address": shape.address},
         {"type": "Hostname", "address": shape.name},
