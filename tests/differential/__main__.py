@@ -25,7 +25,7 @@ from tests.differential.connection import Server
 from tests.differential.conversation import Conversation
 from tests.differential.draw.areas import AREAS, conversations
 from tests.differential.kubectl import binaries
-from tests.differential.play import Side, Verdict, judge
+from tests.differential.play import Side, Verdict, judge, speaks_cbor
 from tests.differential.reduce import reduced
 from tests.differential.report import Class, Report
 
@@ -211,6 +211,7 @@ def main() -> int:
         return 0
     with judged(options) as server:
         ours = Side(server, run, kubectl)
+        reference.speaks_cbor = ours.speaks_cbor = speaks_cbor(reference.server)
         report = Report()
         try:
             try:

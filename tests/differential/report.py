@@ -92,7 +92,7 @@ class Report:
             f"seed {seed}: {self.requests()} answers of {self.conversations} conversations "
             f"in {self.seconds:.0f} s ({rate:.0f} a second)",
             f"{self.alike_when_repeated} conversations differed, and less when repeated",
-            f"{self.dropped} requests the reference closed the connection on, which are not compared",
+            f"{self.dropped} requests the reference had no answer for, which are not compared",
             self.table(),
             f"{self.failures} answers are a 500 where the reference gives none",
             f"{len(self.classes)} classes of differences; first in a conversation / in all:",

@@ -57,7 +57,7 @@ class EntryError(ValueError):
 
 def is_reset(entries: Any) -> bool:
     """Whether managedFields in a request say: forget all owners."""
-    return isinstance(entries, list) and (not entries or entries == [{}])
+    return isinstance(entries, list) and (not entries or entries in ([{}], [None]))
 
 
 def decode(entries: Any) -> Managed:

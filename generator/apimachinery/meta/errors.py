@@ -165,6 +165,13 @@ def plain_failure(message: str) -> ApiError:
     return ApiError(500, "", message, has_details=False)
 
 
+def undeterminable_name(name: str) -> ApiError:
+    """400 for an object without a name, where the path has one."""
+    return bad_request(
+        f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+    )
+
+
 def internal(message: str) -> ApiError:
     """500 with reason InternalError."""
     text = f"Internal error occurred: {message}"

@@ -82,7 +82,7 @@ def draw(dice: Dice, name: str) -> Conversation:
     steps: list[Step] = [{"method": "POST", "path": CRDS, "body": definition}]
     at = f"{CRDS}/{definition['metadata']['name']}"
     kinds = [kind_of(definition, {}, [], n) for n in range(len(definition["spec"]["versions"]))]
-    steps.append({"method": "GET", "path": kinds[0].collection(), "until": {"path": "items"}, "seconds": _patience(definition), "quiet": True})  # fmt: skip
+    steps.append(_ready(kinds[0], _patience(definition)))
     # Names accepted among built-in groups may never be established; a busy machine may take seconds over the others.
     steps.append(
         {"method": "GET", "path": at, "until": {"path": "status.acceptedNames.plural"}, "seconds": 10}
@@ -92,8 +92,21 @@ def draw(dice: Dice, name: str) -> Conversation:
         steps.append(_request(dice, kind))
         if dice.chance(0.03):
             steps.append(_changed(dice, definition, at))
+            # The change is in force when the storages of before are gone and those of now can be listed.
             steps.append({"sleep": 1.5})
+            steps += [_ready(each) for each in kinds]
     return Conversation("definitions", name, steps)
+
+
+def _ready(kind: Kind, seconds: float = 3) -> Step:
+    """Waits, as far as there is something to wait for, until a version can be listed."""
+    return {
+        "method": "GET",
+        "path": kind.collection(),
+        "until": {"path": "items"},
+        "seconds": seconds,
+        "quiet": True,
+    }
 
 
 def _patience(definition: Schema) -> float:

@@ -14,7 +14,8 @@ class KindVersions:
     """The versions of one kind, for managedFields that were written through others of them; merge types are made once.
 
     ``names`` are the apiVersions there are, ``make_type`` gives the merge type of one, ``convert_to`` an object of
-    another version at one.
+    another version at one. ``unknown`` is what a version that is not there raises: of built-in kinds its owners are
+    left out.
     """
 
     def __init__(
@@ -22,10 +23,12 @@ class KindVersions:
         names: Iterable[str],
         make_type: Callable[[str], MergeType],
         convert_to: Callable[[Json, str], Json],
+        unknown: Callable[[str], Exception] = UnknownVersion,
     ) -> None:
         self.names = tuple(names)
         self._make_type = make_type
         self._convert_to = convert_to
+        self._unknown = unknown
         self._types: dict[str, MergeType] = {}
 
     def type_of(self, api_version: str) -> MergeType:
@@ -45,7 +48,7 @@ class KindVersions:
 
     def _known(self, api_version: str) -> None:
         if api_version not in self.names:
-            raise UnknownVersion(api_version)
+            raise self._unknown(api_version)
 
 
 def unowned_by_main(

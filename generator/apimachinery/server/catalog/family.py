@@ -17,7 +17,14 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from apimachinery.kinds.hooks import Json
-from apimachinery.meta.errors import ApiError, not_acceptable, plain_failure, unsupported_media_type
+from apimachinery.meta.errors import (
+    ApiError,
+    internal,
+    not_acceptable,
+    plain_failure,
+    undeterminable_name,
+    unsupported_media_type,
+)
 from apimachinery.meta.field_errors import FieldError, invalid, invalid_value
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.schema.interface import CompiledSchema
@@ -64,6 +71,10 @@ _METADATA_ORDER = (
     "finalizers",
     "managedFields",
 )
+
+
+PatchFault = Callable[[str, str], ApiError]
+"""422 for a patched object, as messages show it, and what is wrong with it."""
 
 
 class Named(Protocol):
@@ -122,9 +133,10 @@ class Family(Protocol):
         """Sees to it that an object which is to be stored is of the wanted kind. Raises ApiError 422."""
 
     def check_patched_kind(
-        self, wanted: Named, obj: Json, name: str, patch_fault: Callable[[str], ApiError]
+        self, wanted: Named, obj: Json, name: str, shown: Callable[[], str], fault: PatchFault
     ) -> None:
-        """Sees to it that a patch left kind and apiVersion alone. Raises ApiError 422."""
+        """Sees to it that a patch left kind and apiVersion alone; ``shown`` is the patched object as messages have it.
+        Raises ApiError 400, 422, 500."""
 
     def unsupported_patch(self) -> ApiError:
         """415 for a patch of a type that the family does not take."""
@@ -192,19 +204,18 @@ class BuiltIn:
         """Nothing: no other kind can be read."""
 
     def check_patched_kind(
-        self, wanted: Named, obj: Json, name: str, patch_fault: Callable[[str], ApiError]
+        self, wanted: Named, obj: Json, name: str, shown: Callable[[], str], fault: PatchFault
     ) -> None:
-        """The patched object could not be decoded, which is a fault of the patch."""
-        kind, api_version = obj.get("kind"), obj.get("apiVersion")
-        for name, value in (("apiVersion", api_version), ("kind", kind)):
-            if value is not None and not isinstance(value, str):
-                fault = (
-                    f"json: cannot unmarshal {type_name(value)} into Go struct field .{name} of type string"
-                )
-                raise patch_fault(f"couldn't get version/kind; json parse error: {fault}")
+        """The patched object could not be decoded, which is a fault of the patch. A kind that is not there is meant."""
+        _check_kind_is_text(obj, shown, fault)
+        kind, api_version = obj.get("kind") or wanted.kind, obj.get("apiVersion") or ""
+        if kind == wanted.kind and not api_version:
+            # It is decoded as the internal type, of which nothing has a name in JSON.
+            raise undeterminable_name(name)
         if (kind, api_version) != (wanted.kind, wanted.api_version):
             scheme = _OWN_SCHEMES.get(wanted.group, _SCHEME)
-            raise patch_fault(not_registered(kind or "", api_version or "", scheme))
+            raise fault(shown(), not_registered(kind, api_version, scheme))
+        obj["kind"] = kind
 
     def unsupported_patch(self) -> ApiError:
         """The router's own words."""
@@ -274,10 +285,16 @@ class Custom:
             raise invalid(obj["kind"], wanted.group, name, [fault])
 
     def check_patched_kind(
-        self, wanted: Named, obj: Json, name: str, patch_fault: Callable[[str], ApiError]
+        self, wanted: Named, obj: Json, name: str, shown: Callable[[], str], fault: PatchFault
     ) -> None:
-        """Each of the two is a field with a wrong value."""
+        """Each of the two is a field with a wrong value, if it has one."""
+        _check_kind_is_text(obj, shown, fault)
         kind, api_version = obj.get("kind"), obj.get("apiVersion")
+        if not kind:
+            text = shown()
+            raise fault(text, f"Object 'Kind' is missing in '{text}'")
+        if not api_version:
+            raise internal("Object 'apiVersion' is missing in 'object has no apiVersion field'")
         faults = []
         if api_version != wanted.api_version:
             faults.append(_must_be("apiVersion", api_version, wanted.api_version))
@@ -302,6 +319,13 @@ class Custom:
         if not of_list:
             return plain_failure("content is not a list")
         return _wrong_number(self, named, shown_as, of_list=True)
+
+
+def _check_kind_is_text(obj: Json, shown: Callable[[], str], fault: PatchFault) -> None:
+    for name in ("apiVersion", "kind"):
+        if (value := obj.get(name)) is not None and not isinstance(value, str):
+            misfit = f"json: cannot unmarshal {type_name(value)} into Go struct field .{name} of type string"
+            raise fault(shown(), f"couldn't get version/kind; json parse error: {misfit}")
 
 
 BUILT_IN: Family = BuiltIn()

@@ -7,6 +7,7 @@ from typing import Any
 
 from apimachinery.cel.schemas.crd import compile_rules
 from apimachinery.kinds.hooks import CUSTOM, Json
+from apimachinery.merge.errors import MergeError
 from apimachinery.merge.from_openapi import custom_resource
 from apimachinery.meta.resources import PrinterColumn, Resource, Subresource
 from apimachinery.meta.strategies import Strategy
@@ -40,6 +41,7 @@ class _Schemas:
             self.stated,
             lambda api_version: custom_resource(self.stated[api_version]),
             self._owned_at,
+            _no_such_version,
         )
 
     def _owned_at(self, value: Json, api_version: str) -> Json:
@@ -98,6 +100,11 @@ class _Schemas:
         if schema is None:
             schema = self._compiled[api_version] = compile_custom(self.stated[api_version] or {})
         return schema
+
+
+def _no_such_version(api_version: str) -> MergeError:
+    """Owners at a version that the definition no longer has: an apply is refused, an update forgets all owners."""
+    return MergeError(f"request to convert CR to an invalid group/version: {api_version}")
 
 
 def served_versions(crd: Json, revision: int, terminating: bool, ask: Ask | None = None) -> list[Served]:

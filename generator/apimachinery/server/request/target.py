@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from apimachinery.http.messages import Request, User
 from apimachinery.kinds.hooks import Json
-from apimachinery.meta.errors import ApiError, bad_request
+from apimachinery.meta.errors import ApiError, bad_request, undeterminable_name
 from apimachinery.meta.printing import go_quote
 from apimachinery.schema.typed_form import Empties, with_empties
 from apimachinery.server.catalog.served import Served
@@ -130,9 +130,7 @@ def match_name(obj: Json, name: str) -> None:
     """Sees to it that the object has the name of the path. Raises ApiError 400."""
     given = metadata_of(obj).get("name") or ""
     if not given:
-        raise bad_request(
-            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
-        )
+        raise undeterminable_name(name)
     if given != name:
         raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
 

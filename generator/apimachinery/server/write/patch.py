@@ -135,7 +135,7 @@ def patched(target: WriteTarget, old: Json, change: Change, warnings: Iterable[s
     target.warnings[:] = warnings
     if restores and all(isinstance(new.get(name, ""), str) for name in ("kind", "apiVersion")):
         new = {**new, "kind": served.kind, "apiVersion": served.api_version}
-    served.family.check_patched_kind(served, new, target.name, lambda why: patch_fault(show(new), why))
+    served.family.check_patched_kind(served, new, target.name, lambda: show(new), patch_fault)
     schema = served.compiled.schema
     fault = schema.decode_fault(new)
     if fault and restores:
