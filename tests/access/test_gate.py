@@ -52,6 +52,22 @@ def refused(server, method, path, body=None, **who) -> str:
     return f"{refusal.value.code} {refusal.value.message}"
 
 
+@pytest.mark.parametrize(("path", "is_page"), [("/", True), ("/apis", False)])
+def test_a_browser_without_credentials_reads_how_to_come_in(server, path, is_page):
+    """It got a Status, since nobody is authorized to read the index without credentials."""
+    for accept, wants_page in (("text/html,*/*;q=0.8", True), ("application/json", False)):
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", server.port, context=server._context, timeout=90
+        )
+        connection.request("GET", path, headers={"Accept": accept})
+        answer = connection.getresponse()
+        text, media_type = answer.read().decode(), answer.headers["Content-Type"].partition(";")[0]
+        connection.close()
+        assert answer.status in (401, 403)
+        assert media_type == ("text/html" if is_page and wants_page else "application/json")
+        assert ("kubewright explore" in text) == (is_page and wants_page)
+
+
 @pytest.mark.parametrize(
     ("method", "path", "text"),
     [

@@ -34,6 +34,7 @@ from apimachinery.meta.errors import ApiError
 from apimachinery.metrics import TEXT, Metrics, exposition
 from apimachinery.server.answer.browsers import BrowserRules
 from apimachinery.server.answer.pretty import prettied, wants_pretty
+from apimachinery.server.describe.front_page import closed_page, wants_page
 from apimachinery.server.fairness.fairness import Fairness
 from apimachinery.server.fairness.levels import Rejected
 from apimachinery.server.operate.audit.audit import Audit
@@ -129,7 +130,8 @@ class App:
         try:
             response = await self._answer(request, oversized, audit_id, began)
         except ApiError as error:
-            response = error_response(error)
+            is_closed = error.code in (401, 403) and request.path == "/" and wants_page(request)
+            response = closed_page(error) if is_closed else error_response(error)
         except Exception:
             log.exception(
                 "a request failed",
