@@ -40,18 +40,25 @@ SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 
 
 def files_in(folder: Path, diagnostics: Diagnostics) -> list[Path]:
-    """All YAML and JSON files in and below ``folder``, sorted; hidden ones are left out. A folder that cannot be
-    listed is a diagnostic, for its files would be passed over in silence."""
+    """All YAML and JSON files in and below ``folder``, sorted; hidden ones and installed dependencies are left out. A
+    folder that cannot be listed is a diagnostic, for its files would be passed over in silence."""
 
     def failed(error: OSError) -> None:
         diagnostics.error("K001", f"cannot read: {error.strerror}", Location(str(error.filename)))
 
     found: list[Path] = []
     for root, folders, files in os.walk(folder, onerror=failed):
-        folders[:] = [name for name in folders if not name.startswith(".")]
+        folders[:] = [
+            name for name in folders if not name.startswith(".") and not _is_installed(Path(root, name))
+        ]
         paths = (Path(root, name) for name in files if not name.startswith("."))
         found += [path for path in paths if path.suffix in SUFFIXES and path.is_file()]
     return sorted(found)
+
+
+def _is_installed(folder: Path) -> bool:
+    """Whether npm or Go filled a folder with the files of others."""
+    return folder.name == "node_modules" or (folder.name == "vendor" and (folder / "modules.txt").is_file())
 
 
 def paths_below(path: Path, diagnostics: Diagnostics) -> list[Path]:

@@ -14,6 +14,7 @@ from kubewright.cli import main
 from kubewright.config import KubernetesSource, Package, PathSource
 from kubewright.diagnostics import Diagnostics
 from kubewright.pipeline import read_api
+from kubewright.source.text import files_in
 from kubewright.tools.inputs.crds import read_crds
 
 PATCH = {
@@ -185,3 +186,16 @@ def test_definitions_of_files_that_were_named_must_agree(tmp_path: Path) -> None
     sources = tuple(PathSource(folder / name) for name in ("a.yaml", "b.yaml"))
     read_api(Package(name="x", sources=sources), diagnostics)
     assert {"K204"} <= {item.code for item in diagnostics}
+
+
+def test_installed_dependencies_are_left_out(tmp_path: Path) -> None:
+    for name in ("node_modules/a", "go/vendor/b", "vendor/own", "src"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "x.yaml").write_text("a: 1\n")
+    (tmp_path / "go/vendor/modules.txt").touch()
+    diagnostics = Diagnostics()
+    found = [path.relative_to(tmp_path).parent.as_posix() for path in files_in(tmp_path, diagnostics)]
+    assert found == ["src", "vendor/own"]
+    assert [path.name for path in files_in(tmp_path / "node_modules", diagnostics)] == ["x.yaml"], (
+        "it is named"
+    )
