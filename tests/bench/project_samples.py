@@ -20,29 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from tests.compiler.real.minimal import definitions
 
 from apimachinery.schema.custom import CustomSchema, compile_custom
-from apimachinery.wire.yaml import decode_all
 
 Json = Any
 LABEL = "example.com/seen"
 SAME_MOMENT = ", the same moment"
 """A ``datetime`` has no trailing zeros; the scheme remembers them."""
-
-
-def definitions(folder: Path) -> Iterator[Json]:
-    """The definitions in a folder as it is: kustomize patches of some are none, templates are not YAML yet."""
-    for path in sorted(folder.rglob("*")):
-        if path.suffix not in (".yaml", ".yml", ".json"):
-            continue
-        try:
-            documents = list(decode_all(path.read_bytes()))
-        except ValueError:
-            continue
-        for each in documents:
-            if isinstance(each, dict) and each.get("kind") == "CustomResourceDefinition":
-                if "versions" in each.get("spec", ()) and each["spec"].get("group"):
-                    yield each
 
 
 def declared(schema: Json) -> Json:

@@ -29,8 +29,8 @@ from typing import Any
 import yaml
 from tests.bench import project_languages
 from tests.bench.measuring import ROOT
-from tests.bench.project_samples import definitions
 from tests.compiler.real.constructed import CONSTRUCT, exported
+from tests.compiler.real.minimal import definitions
 
 from apimachinery.wire.yaml import decode_all
 
@@ -127,8 +127,8 @@ class Project:
         return done, round(spent, 1)
 
     def _path(self) -> str:
-        return (
-            os.pathsep.join(str(self.tree / part) for part in ("generator", "generated")) + os.pathsep + "."
+        return os.pathsep.join(
+            [*(str(self.tree / part) for part in ("generator", "generated")), ".", str(ROOT)]
         )
 
 

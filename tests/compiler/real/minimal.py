@@ -103,13 +103,23 @@ def refused(package: str, crds: list[Json]) -> Iterator[list[str]]:
                 ]
 
 
+def definitions(folder: Path) -> Iterator[Json]:
+    """The definitions in a folder as it is: kustomize patches of some are none, templates are not YAML yet."""
+    for path in sorted(folder.rglob("*")):
+        if path.suffix not in (".yaml", ".yml", ".json"):
+            continue
+        try:
+            documents = list(decode_all(path.read_bytes()))
+        except ValueError:
+            continue
+        for each in documents:
+            if isinstance(each, dict) and each.get("kind") == "CustomResourceDefinition":
+                if "versions" in each.get("spec", ()) and each["spec"].get("group"):
+                    yield each
+
+
 def main(package: str, folder: str) -> None:
-    crds = {
-        crd["metadata"]["name"]: crd
-        for path in sorted(Path(folder).iterdir())
-        for crd in decode_all(path.read_bytes())
-        if isinstance(crd, dict) and crd.get("kind") == "CustomResourceDefinition"
-    }
+    crds = {crd["metadata"]["name"]: crd for crd in definitions(Path(folder))}
     tried = [*refused(package, [*crds.values()])]
     print(len(tried))
     for fault in (*foreign_types(Path(package)), *(fault for found in tried for fault in found)):
