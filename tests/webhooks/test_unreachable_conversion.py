@@ -37,11 +37,13 @@ def thing(version: str, name: str, n: int = 1, **metadata: str) -> Json:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ApiServer]:
-    """Objects ``v1-a`` and ``v2-a`` are stored at these versions; v1 is stored now."""
+    """Objects ``v1-a`` and ``v2-a`` are stored at these versions, ``v1-b`` with owners at both; v1 is stored now."""
     with ApiServer(controllers="none") as server:
         made = server.request("POST", CRDS, definition("v1", {"strategy": "None"}))
         server._wait_until_served(made)
         server.request("POST", THINGS.format("v1"), thing("v1", "v1-a"))
+        server.request("POST", THINGS.format("v1"), thing("v1", "v1-b"))
+        server.request("PATCH", THINGS.format("v2") + "/v1-b", {"spec": {"n": 2}}, MERGE)
         for stored, conversion in (("v2", {"strategy": "None"}), ("v1", WEBHOOK)):
             at = f"{CRDS}/things.example.com"
             change = {"spec": definition(stored, conversion)["spec"]}
@@ -93,6 +95,15 @@ def test_refusals_come_in_their_order(
 def test_a_dry_run_takes_a_name_that_it_cannot_read_for_free(server: ApiServer) -> None:
     made = server.request("POST", THINGS.format("v1") + "?dryRun=All", thing("v1", "v2-a", 5))
     assert made["spec"]["n"] == 5
+
+
+def test_owners_at_a_version_that_nobody_converts_to_are_forgotten(server: ApiServer) -> None:
+    at = THINGS.format("v1") + "/v1-b"
+    versions = [entry["apiVersion"] for entry in server.request("GET", at)["metadata"]["managedFields"]]
+    assert sorted(versions) == ["example.com/v1", "example.com/v2"]
+    assert refused(server, "PATCH", at, {"spec": {"n": -1}}, MERGE).code == 422
+    assert refused(server, "PUT", at, thing("v1", "v1-b", 3, resourceVersion="1")).code == 409
+    assert "managedFields" not in server.request("PATCH", at, {"spec": {"n": 3}}, MERGE)["metadata"]
 
 
 def test_an_object_is_deleted_as_it_is_stored(server: ApiServer) -> None:

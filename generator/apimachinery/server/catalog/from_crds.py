@@ -9,6 +9,7 @@ from apimachinery.cel.schemas.crd import compile_rules
 from apimachinery.kinds.hooks import CUSTOM, Json
 from apimachinery.merge.errors import MergeError
 from apimachinery.merge.from_openapi import custom_resource
+from apimachinery.meta.errors import ApiError
 from apimachinery.meta.resources import PrinterColumn, Resource, Subresource
 from apimachinery.meta.strategies import Strategy
 from apimachinery.schema.custom import CustomSchema, compile_custom
@@ -45,10 +46,14 @@ class _Schemas:
         )
 
     def _owned_at(self, value: Json, api_version: str) -> Json:
-        """An object at another version, for whom its fields belong to."""
+        """An object at another version, for whom its fields belong to. Raises MergeError where nobody converts it: an
+        update then forgets all owners."""
         if self._webhook is None:
             return {**value, "apiVersion": api_version}
-        return self._webhook.convert([value], api_version)[0]
+        try:
+            return self._webhook.convert([value], api_version)[0]
+        except ApiError as error:
+            raise MergeError(error.message) from None
 
     def into(self, api_version: str) -> Change:
         """The change to a version: read at its own version first, since that is what its writer meant."""
