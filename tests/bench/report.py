@@ -31,7 +31,7 @@ from apimachinery.meta.version import VERSION
 FIGURES = ROOT / "docs/pictures/benchmarks.json"
 PAGE = ROOT / "docs/benchmarks.md"
 BEGIN, END = "<!-- measured by make bench-report -->", "<!-- end of what was measured -->"
-ROUNDS = 2
+ROUNDS = 3
 Figures = dict[str, Any]
 
 
@@ -52,7 +52,7 @@ def requests_alone(options: argparse.Namespace) -> Figures:
         "title": "A request in the API alone",
         "unit": "µs of CPU a request",
         "series": names,
-        "what": "One process, memory storage, no socket; both builds by turns, the least of two runs.",
+        "what": "One process, memory storage, no socket; both builds by turns, the least of three runs.",
         "rows": [[case, [by[build] for build in names]] for case, by in rows.items()],
     }
 
