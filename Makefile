@@ -11,7 +11,7 @@ JOBS ?= 2
 .DEFAULT_GOAL := help
 .PHONY: plain type-tests explained node go projects cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables workloads help setup generate verify test test-real test-faults test-partitions peers test-kill golden lint type bench bench-growth bench-server soak-cel wheel release clean differential
 
-.PHONY: constraints repositories pages
+.PHONY: constraints repositories pages conformance
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -131,6 +131,9 @@ test-partitions: $(SETUP) ## two copies of an operator under 200 seeded partitio
 
 test-controllers: $(SETUP) ## the stock kube-controller-manager on a server of ours; needs ../shared/reference
 	$(RUN) -m pytest -q -n 0 -m thorough tests/peers/test_controller_manager.py
+
+conformance: $(SETUP) ## Kubernetes' conformance specs against a server of ours, then docs/conformance.md; hours, fewer with CONFORMANCE="--only sig-apps"
+	$(RUN) -m tests.conformance.run build/conformance $(CONFORMANCE)
 
 peers: $(SETUP) ## other people's end-to-end suites against a server of ours (tests/peers); needs PyPI; CLONES=folder of git clones
 	CLONES=$(CLONES) $(RUN) tests/peers/run.py $(SUITES)
