@@ -32,6 +32,7 @@ ELSEWHERE = ("make ", "pip ", "python3 ", "git clone", "docker ", "kustomize ", 
 """Commands that are not ours, and may not be there."""
 OTHER_PLACE = re.compile(
     r"etcd://|etcd-snapshot:|--from cluster|--host 0\.0\.0\.0|/path/to|kubectl kustomize|^kubewright completion"
+    r"| -- (cargo|go|mvn|npm) "
 )
 UNASKED = re.compile(r"<[A-Z][A-Z ]+>")
 ENDLESS = re.compile(r"kubectl .*(--watch|-w)\b|kubectl proxy")

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -131,16 +132,30 @@ def test_what_others_add_to_the_capacity_can_be_allocated(server: ApiServer) -> 
     assert status["allocatable"]["example.com/foo"] == status["capacity"]["example.com/foo"] == "5"
 
 
-def test_stages_come_by_rule_and_annotation(server: ApiServer, pod: Callable[..., Any]) -> None:
-    pod("slow", {"app": "slow"})
+def test_stages_come_by_rule_and_annotation(
+    server: ApiServer, client: Client, pod: Callable[..., Any]
+) -> None:
+    created = pod("slow", {"app": "slow"})
     pod("once-1", restartPolicy="Never")
     pod("bad", restartPolicy="Never", fail_after="50ms", exit_code="7")
     pod("lost", image_error="true")
-    until(lambda: get(server, "slow")["spec"].get("nodeName"))
-    assert phase(server, "slow") == "Pending"
-    until(lambda: phase(server, "slow") == "Running")
-    assert not is_ready(get(server, "slow"))
-    until(lambda: is_ready(get(server, "slow")))
+    stages: list[tuple[str, bool]] = []
+    version = created["metadata"]["resourceVersion"]
+    with client.core_v1.pods.watch(
+        namespace="default", field_selector="metadata.name=slow", resource_version=version, timeout_seconds=90
+    ) as events:
+        for event in events:
+            status = event.object.status
+            assert status is not None
+            ready = any(c.type == "Ready" and c.status == "True" for c in status.conditions or [])
+            stages.append((status.phase or "", ready))
+            if ready:
+                break
+    assert [stage for stage, _ in groupby(stages)] == [
+        ("Pending", False),
+        ("Running", False),
+        ("Running", True),
+    ]
     until(lambda: phase(server, "once-1") == "Succeeded")
     until(lambda: phase(server, "bad") == "Failed")
     ended = get(server, "bad")["status"]["containerStatuses"][0]["state"]["terminated"]
