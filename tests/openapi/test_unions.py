@@ -149,11 +149,11 @@ def test_a_member_that_is_used_by_itself_too_may_have_any_value_there(
 ) -> None:
     (tmp_path / "pets.yaml").write_text(PETS)
     assert (
-        main(["generate", str(tmp_path / "pets.yaml"), "--package", "pets_api", "-o", str(tmp_path), "-q"])
+        main(["generate", str(tmp_path / "pets.yaml"), "--package", "members_api", "-o", str(tmp_path), "-q"])
         == 0
     )
     monkeypatch.syspath_prepend(tmp_path)
-    models = importlib.import_module("pets_api.models.models")
+    models = importlib.import_module("members_api.models.models")
     try:
         home = decode('{"cat": {"petType": "lion"}, "pet": {"petType": "dog"}}', models.Home)
         assert (home.cat.pet_type, type(home.pet), models.Cat().pet_type) == ("lion", models.Dog, "cat")
@@ -163,5 +163,5 @@ def test_a_member_that_is_used_by_itself_too_may_have_any_value_there(
         ):
             decode('{"pet": {"petType": "lion"}}', models.Home)
     finally:
-        for name in [name for name in sys.modules if name.startswith("pets_api")]:
+        for name in [name for name in sys.modules if name.startswith("members_api")]:
             del sys.modules[name]

@@ -32,14 +32,18 @@ def run(installed: Path, folder: Path, *arguments: str) -> subprocess.CompletedP
 
 
 def test_built_in_groups_from_another_folder(installed: Path, tmp_path: Path) -> None:
-    """What the wheel makes is what is committed, and a file that is lacking is made again."""
+    """What the wheel makes of a group is what is committed, and a file that is lacking is made again. Modules of all
+    groups differ: the committed ones also have the versions that are gone."""
     made = tmp_path / "generated" / "kubernetes_api"
     shutil.copytree(ROOT / "generated" / "kubernetes_api", made, ignore=shutil.ignore_patterns("__pycache__"))
     (made / "apps_v1" / "models.py").unlink()
     done = run(installed, tmp_path, "-m", "kubewright", "generate", "kubernetes:1.37", "-q")
     assert done.returncode == 0, done.stderr
-    for path in ("MANIFEST.sha256", "apps_v1/models.py"):
-        assert (made / path).read_bytes() == (ROOT / "generated" / "kubernetes_api" / path).read_bytes()
+    committed = ROOT / "generated" / "kubernetes_api"
+    assert (made / "apps_v1/models.py").read_bytes() == (committed / "apps_v1/models.py").read_bytes()
+    files = {line for line in (made / "MANIFEST.sha256").read_text().splitlines() if "/" in line}
+    assert len(files) > 300
+    assert files <= {*(committed / "MANIFEST.sha256").read_text().splitlines()}
 
 
 def test_nothing_is_made_where_nobody_said_what(installed: Path, tmp_path: Path) -> None:
