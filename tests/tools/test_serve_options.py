@@ -88,14 +88,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def started(stem: Stem, folder: Path, arguments: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
+def started(
+    stem: Stem, folder: Path, arguments: Sequence[str], **variables: str
+) -> Iterator[subprocess.Popen[str]]:
     command = [*stem.words, "serve", "--port", "0", "--log-level", "error"]
     command += ["--controllers", "none", *arguments]
     path = os.pathsep.join([str(ROOT / "generator"), str(ROOT / "generated")])
     with subprocess.Popen(
         command,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": path, **variables},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -145,6 +147,21 @@ def test_kubectl_works_with_the_kubeconfig(options: str, stem: Stem, folder: Pat
         assert "namespace/default" in done.stdout, (lines, done.stderr)
         assert any(line.startswith("pods run nowhere") for line in lines)
         assert any(line.startswith("requests without credentials: ") for line in lines)
+
+
+@pytest.mark.parametrize("options", ["", "--tls nowhere.crt,nowhere.key"], ids=["served", "refused"])
+def test_keys_of_a_server_in_memory_end_with_it(options: str, stem: Stem, folder: Path) -> None:
+    temporary = folder / "temporary"
+    temporary.mkdir()
+    arguments = ["--storage", "memory://", *shlex.split(options)]
+    with started(stem, folder, arguments, TMPDIR=str(temporary)) as server:
+        if options:
+            _, err = server.communicate(timeout=PATIENCE_SECONDS)
+            assert "nowhere" in err
+        else:
+            lines_of(server)
+            assert list(temporary.glob("*/apiserver.key"))
+    assert not list(temporary.iterdir())
 
 
 @pytest.mark.parametrize("options", REFUSED)

@@ -15,6 +15,7 @@ import ssl
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -71,11 +72,16 @@ class _Security:
 def run(options: argparse.Namespace) -> int:
     """Serves until SIGINT or SIGTERM. Returns the exit code: 2 for options that cannot be."""
     _log_to_stderr(options.log_level)
+    with ExitStack() as ends:
+        return _run(options, ends)
+
+
+def _run(options: argparse.Namespace, ends: ExitStack) -> int:
     try:
         settle(options)
         storage_path(options.storage)
         if options.print_manifest:
-            print(_manifest(options), end="")
+            print(_manifest(options, ends), end="")
             return 0
         if options.read_only and not (is_etcd(options.storage) or is_snapshot(options.storage)):
             raise OptionError(
@@ -106,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
             event_seconds=_event_seconds(options.event_ttl),
             advertised=_advertised(options),
         )
-        folder = _kept_folder(options)
+        folder = _kept_folder(options, ends)
         if folder.is_dir() and not options.cert_dir:
             folder.chmod(0o700)  # of a version that left it open
         for line in said(options):
@@ -171,7 +177,7 @@ def _controllers(options: argparse.Namespace) -> str:
     return options.controllers or ("none" if delegation.delegates(options) else "all")
 
 
-def _manifest(options: argparse.Namespace) -> str:
+def _manifest(options: argparse.Namespace, ends: ExitStack) -> str:
     from apimachinery.server.catalog.from_packages import ServedPackage
 
     if not options.packages:
@@ -182,7 +188,7 @@ def _manifest(options: argparse.Namespace) -> str:
         for group in ServedPackage(name).groups
         for version in group.versions
     ]
-    certificate, _ = _certificate(options, _kept_folder(options), options.tls or "auto")
+    certificate, _ = _certificate(options, _kept_folder(options, ends), options.tls or "auto")
     return delegation.manifest(options, served, certificate.read_bytes())
 
 
@@ -248,8 +254,8 @@ def _security(options: argparse.Namespace, folder: Path) -> _Security:
     return _Security(granted, context, certificate.read_bytes())
 
 
-def _kept_folder(options: argparse.Namespace) -> Path:
-    """Where keys and tokens that are made here are kept."""
+def _kept_folder(options: argparse.Namespace, ends: ExitStack) -> Path:
+    """Where keys and tokens that are made here are kept. Without a database they end with the server."""
     if options.cert_dir:
         return Path(options.cert_dir)
     database = storage_path(options.storage)
@@ -257,7 +263,8 @@ def _kept_folder(options: argparse.Namespace) -> Path:
         # Kept, and found by every server that is started here: a token of one is good for all.
         return Path("kubewright-etcd.certs")
     if database is None:
-        return Path(tempfile.mkdtemp(prefix="kubewright-certs-"))
+        folder = tempfile.TemporaryDirectory(prefix="kubewright-certs-", ignore_cleanup_errors=True)
+        return Path(ends.enter_context(folder))
     return database.with_name(f"{database.name}.certs")
 
 
