@@ -158,6 +158,33 @@ def actions_without_a_verb() -> list[str]:
     return wrong
 
 
+CONTRACTS = frozenset({"run", "add_arguments", "emitter"})
+"""Functions that every module of a kind has, which CONTRIBUTING.md explains once."""
+
+
+def undocumented() -> list[str]:
+    """Public functions and methods without a docstring. A method needs none if one of the same name has: contracts
+    are documented where they are declared."""
+    documented, without = set(CONTRACTS), []
+    for path, found in nodes().items():
+        for owner in found:
+            if not isinstance(owner, (ast.Module, ast.ClassDef)):
+                continue
+            for node in owner.body:
+                if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.name.startswith("_"):
+                    continue
+                if ast.get_docstring(node) is None:
+                    private = isinstance(owner, ast.ClassDef) and owner.name.startswith("_")
+                    without += [] if private else [(path, node)]
+                elif isinstance(owner, ast.ClassDef):
+                    documented.add(node.name)
+    return [
+        f"{path.relative_to(GENERATOR)}:{node.lineno} {node.name}"
+        for path, node in without
+        if node.name not in documented
+    ]
+
+
 COUNTS: dict[str, Callable[[], list[Any]]] = {
     count.__name__: count
     for count in (
@@ -173,6 +200,7 @@ COUNTS: dict[str, Callable[[], list[Any]]] = {
         class_names_twice,
         skipped_formatting,
         actions_without_a_verb,
+        undocumented,
     )
 }
 

@@ -47,7 +47,7 @@ def attributes_of(request: Request, user: User) -> Attributes:
 
 
 def _of_collection(request: Request, attributes: Attributes) -> None:
-    """A request that names no object: a get of it is a list or watch, a delete a deletecollection."""
+    """Makes it a request of a collection, which names no object: get becomes list or watch, delete deletecollection."""
     reads = attributes.verb == "get"
     if reads:
         attributes.verb = "list"
@@ -62,7 +62,7 @@ def _of_collection(request: Request, attributes: Attributes) -> None:
 
 
 def _read_query(request: Request, attributes: Attributes, text: str) -> None:
-    """Whether it is a watch, and of which object alone the fields of ``text`` are asked for."""
+    """Sets the verb watch if the query asks for one, and the name if the field selector ``text`` names one object."""
     watch = request.sought_first("watch", SELECTOR_CHARACTERS)
     if watch is not None and watch.lower() not in ("false", "0"):
         attributes.verb = "watch"

@@ -85,7 +85,6 @@ class BearerTokens:
         self.audiences = audiences
 
     def authenticate(self, request: Request) -> Identity | None:
-        """See Authenticator."""
         text = request.headers.get("authorization")
         if not text:
             return None
@@ -183,7 +182,6 @@ class LoopbackAdmin:
     _identity = Identity(ADMIN)
 
     def authenticate(self, request: Request) -> Identity | None:
-        """See Authenticator."""
         host = request.headers.get("host", "").lower()
         if host not in _LOOPBACK_NAMES and _without_port(host) not in _LOOPBACK_NAMES:
             raise ApiError(

@@ -109,16 +109,13 @@ class AlwaysAllow:
     """Everybody may do everything."""
 
     def decide(self, attributes: Attributes) -> Verdict:
-        """See Authorizer."""
         del attributes
         return ALLOWED
 
     async def ask(self, attributes: Attributes) -> Verdict:
-        """See Authorizer."""
         return self.decide(attributes)
 
     def rules_for(self, user: User, namespace: str) -> Rules:
-        """See ListsRules."""
         del user, namespace
         return Rules([ResourceRule(("*",), ("*",), ("*",))], [PathRule(("*",), ("*",))])
 
@@ -129,16 +126,13 @@ class AlwaysDeny:
     _verdict = Verdict(reason="Everything is forbidden.")
 
     def decide(self, attributes: Attributes) -> Verdict:
-        """See Authorizer."""
         del attributes
         return self._verdict
 
     async def ask(self, attributes: Attributes) -> Verdict:
-        """See Authorizer."""
         return self.decide(attributes)
 
     def rules_for(self, user: User, namespace: str) -> Rules:
-        """See ListsRules."""
         del user, namespace
         return Rules([], [])
 
@@ -169,7 +163,6 @@ class Chain:
         return _joined(heard)
 
     def decide(self, attributes: Attributes) -> Verdict | None:
-        """See Authorizer."""
         if MASTERS in attributes.user.groups:
             return ALLOWED
         heard: list[Verdict] = []
@@ -183,7 +176,6 @@ class Chain:
         return _joined(heard)
 
     async def ask(self, attributes: Attributes) -> Verdict:
-        """See Authorizer."""
         if MASTERS in attributes.user.groups:
             return ALLOWED
         heard: list[Verdict] = []

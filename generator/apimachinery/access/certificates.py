@@ -53,7 +53,6 @@ class ClientCertificates:
         self._known.clear()
 
     def authenticate(self, request: Request) -> Identity | None:
-        """See Authenticator."""
         if not request.peer:
             return None
         known = self._known.get(request.peer)

@@ -202,7 +202,7 @@ class Access:
             self.record(attributes)
 
     async def authorize_verb(self, request: Request, verb: str) -> None:
-        """Whether ``request.user`` may also use another verb on what he asks for. Raises ApiError 403."""
+        """Authorizes another verb on what the request names. Raises ApiError 403."""
         assert request.user is not None
         await self.authorize(request, replace(attributes_of(request, request.user), verb=verb))
 

@@ -54,7 +54,6 @@ class AllowedPaths:
         self._prefixes = tuple(path[:-1] for path in paths if path.endswith("*"))
 
     def decide(self, attributes: Attributes) -> Verdict:
-        """See Authorizer."""
         if attributes.is_resource:
             return NO_OPINION
         path = attributes.path
@@ -62,7 +61,6 @@ class AllowedPaths:
         return ALLOWED if open_to_all else NO_OPINION
 
     async def ask(self, attributes: Attributes) -> Verdict:
-        """See Authorizer."""
         return self.decide(attributes)
 
 
@@ -75,7 +73,6 @@ class ClusterTrust:
         self._authenticators: list[Authenticator] = []
 
     def authenticate(self, request: Request) -> Identity | None:
-        """See Authenticator."""
         for authenticator in self._authenticators:
             identity = authenticator.authenticate(request)
             if identity is not None:

@@ -37,7 +37,6 @@ class FrontProxy:
         self._headers = headers
 
     def authenticate(self, request: Request) -> Identity | None:
-        """See Authenticator."""
         if not request.peer or not self._is_proxy(request.peer):
             return None
         name = self._first(request, self._headers.username)

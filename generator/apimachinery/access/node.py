@@ -50,7 +50,6 @@ class NodeAuthorizer:
         self._rules = read_rules([read_rule(text) for text in CLUSTER_ROLES["system:node"]])
 
     def decide(self, attributes: Attributes) -> Verdict:
-        """See Authorizer."""
         node = node_of(attributes.user)
         if node is None:
             return NO_OPINION
@@ -63,7 +62,6 @@ class NodeAuthorizer:
         return ALLOWED if any(rule.allows(attributes) for rule in self._rules) else NO_OPINION
 
     async def ask(self, attributes: Attributes) -> Verdict:
-        """See Authorizer."""
         return self.decide(attributes)
 
     def rules_for(self, user: User, namespace: str) -> Rules:

@@ -104,7 +104,6 @@ class IssuerTokens:
         self._user_rules = [(rule, _rule(of_user, rule, "userValidationRules")) for rule in issuer.user_rules]
 
     def identify(self, token: str, audiences: tuple[str, ...]) -> Identity | None:
-        """See TokenKind."""
         del audiences  # these tokens have their own, which the configuration names
         held = self._remembered.get(token)
         if held is not None:

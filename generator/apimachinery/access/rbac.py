@@ -180,7 +180,6 @@ class Rbac:
     # Questions.
 
     def decide(self, attributes: Attributes) -> Verdict | None:
-        """See Authorizer."""
         user = attributes.user
         key = (user.name, user.groups)
         cluster = self._table("", key)
@@ -201,7 +200,6 @@ class Rbac:
         return Verdict(reason=f"RBAC: {aggregate(errors)}") if errors else NO_OPINION
 
     async def ask(self, attributes: Attributes) -> Verdict:
-        """See Authorizer."""
         # One after the other: who waited finds what was made for those before.
         async with self._turn:
             verdict = self.decide(attributes)
@@ -240,7 +238,6 @@ class Rbac:
         )
 
     def rules_for(self, user: User, namespace: str) -> Rules:
-        """See ListsRules."""
         rules = Rules([], [])
         held, errors = self.held(user, namespace)
         for rule in held:

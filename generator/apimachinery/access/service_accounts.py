@@ -136,7 +136,6 @@ class ServiceAccountTokens:
         return self.keys.signing.sign(claims), shown
 
     def identify(self, token: str, audiences: tuple[str, ...]) -> Identity | None:
-        """See TokenKind."""
         try:
             claims = self._tokens.claims(token)
         except BadToken as fault:

@@ -51,7 +51,6 @@ class TokenWebhook:
         self._asked: SharedQuestions[Identity | None] = SharedQuestions()
 
     def identify(self, token: str, audiences: tuple[str, ...]) -> Identity | None:
-        """See TokenKind."""
         known = self._known.get((token, audiences))
         if known is None:
             raise MustAsk(lambda: self._asked.once((token, audiences), lambda: self._ask(token, audiences)))
@@ -125,7 +124,6 @@ class AuthorizationWebhook:
         self._known: RememberedForAWhile[Verdict] = RememberedForAWhile()
 
     def decide(self, attributes: Attributes) -> Verdict | None:
-        """See Authorizer."""
         if self._conditions:
             skipped = self._skips(_spec(attributes))
             if skipped is not None:
@@ -133,7 +131,6 @@ class AuthorizationWebhook:
         return self._known.get(_key(attributes))
 
     async def ask(self, attributes: Attributes) -> Verdict:
-        """See Authorizer."""
         known = self.decide(attributes)
         if known is not None:
             return known

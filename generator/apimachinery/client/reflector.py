@@ -192,7 +192,7 @@ class InitialEvents(Generic[T]):
         self._unreadable: dict[Key, UnreadableObject] = {}
 
     def take(self, event: RawEvent) -> None:
-        """One event before the end of the state: nearly always ADDED, but changes may come in between."""
+        """Takes one event before the end of the state: nearly always ADDED, but changes may come in between."""
         if event.raw is None:
             return
         self._parts.append(event.raw)

@@ -81,7 +81,6 @@ class SpdySocket:
         self._request = "\r\n".join([f"POST {target} HTTP/1.1", *lines, "", ""]).encode("latin-1")
 
     def receive_data(self, data: bytes) -> None:
-        """As ``ChannelSocket.receive_data``."""
         over = not data
         if not self.open:
             data = self._upgraded(data)

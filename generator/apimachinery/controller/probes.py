@@ -42,7 +42,7 @@ class Probes:
                 self.wfile.write(body)
 
             def log_message(self, format: str, *arguments: Any) -> None:
-                """Nothing: probes come every few seconds."""
+                """Logs nothing: probes come every few seconds."""
 
         self._server = ThreadingHTTPServer((host, port), Handler)
         self._server.daemon_threads = True

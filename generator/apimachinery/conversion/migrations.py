@@ -28,7 +28,7 @@ def selector_from_template_to_hub(obj: Json) -> None:
 
 
 def selector_from_template_to_spoke(obj: Json) -> None:
-    """A selector may be said in every version."""
+    """Changes nothing: every version may have a selector."""
     del obj
 
 
@@ -44,7 +44,7 @@ def one_at_a_time_to_hub(obj: Json) -> None:
 
 
 def one_at_a_time_to_spoke(obj: Json) -> None:
-    """Where nothing is said, apps/v1 means a quarter of the pods."""
+    """Writes out a quarter of the pods, which apps/v1 means by a missing value."""
     if lookup(obj, "spec", "strategy", "type") in (None, "", "RollingUpdate"):
         rolling = created(obj, "spec", "strategy", "rollingUpdate")
         if rolling is not None:
@@ -88,7 +88,7 @@ def service_ports_to_spoke(obj: Json) -> None:
 
 
 def topology_to_hub(obj: Json) -> None:
-    """The node and the zone of an endpoint have fields; what else its topology said is kept under another name."""
+    """Moves node and zone of an endpoint to their fields, and the rest of its topology to ``deprecatedTopology``."""
     for endpoint in items(obj, "endpoints"):
         topology = endpoint.pop("topology", None)
         if not isinstance(topology, dict):
@@ -164,7 +164,7 @@ def definition_versions_to_hub(obj: Json) -> None:
 
 
 def definition_versions_to_spoke(obj: Json) -> None:
-    """What all versions say alike is said once, as v1beta1 wants it; the first version is named next to it."""
+    """Moves what all versions have in common to the spec, as v1beta1 wants it, and names the first version there."""
     spec = struct(obj, "spec")
     if spec is None:
         return

@@ -197,8 +197,8 @@ def _duration(value: Any) -> Any:
 
 
 def make_explicit(obj: Json, path: str, value: Any) -> None:
-    """What is missing at ``path`` means ``value`` in this version and something else in the next: say it. Objects on
-    the way are made, but not the first: an object without a spec says nothing."""
+    """Writes out ``value`` where ``path`` is missing, since the other version means something else by that. Creates
+    objects on the way, but not the first: an object without a spec says nothing."""
     *lists, keys = _parts(path)
     for holder in _items(obj, tuple(lists)):
         if len(keys) == 1 or holder is not obj or isinstance(holder.get(keys[0]), dict):

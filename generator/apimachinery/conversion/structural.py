@@ -62,7 +62,7 @@ def structural_types_to_spoke(obj: Json) -> None:
 
 
 def _without_metadata(schema: Json) -> None:
-    """A server knows what metadata is: v1 takes no more of it than limits of the names. What says only types goes."""
+    """Reduces the schema of metadata to what v1 allows, limits of the names, unless that would drop other limits."""
     metadata = struct(schema, "properties", "metadata")
     if metadata is None:
         return

@@ -103,7 +103,7 @@ class FairLines(Generic[Item]):
             self._room[False] -= 1
 
     def done(self, line: Line[Item], expected: float, took: float) -> None:
-        """A piece ended, after so many seconds of CPU time."""
+        """Accounts for a piece that ended after ``took`` seconds of CPU time."""
         line.running = False
         self._room[line.light] += 1
         line.due += took - expected

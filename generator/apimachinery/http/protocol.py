@@ -319,11 +319,10 @@ class HttpConnection(asyncio.Protocol):
             self._connections.reading.took(self, flow, self._piece)
 
     def pause(self) -> None:
-        """See Pausable."""
         self._transport.pause_reading()
 
     def resume(self) -> None:
-        """See Pausable. Where a long piece is still being parsed, or requests wait, whoever goes on reads again."""
+        """Reads on, unless a long piece is still being parsed or requests wait: whoever finishes those reads on."""
         if not self._unread and len(self._waiting) <= 1 and not self._transport.is_closing():
             self._transport.resume_reading()
 
@@ -347,8 +346,7 @@ class HttpConnection(asyncio.Protocol):
             self._refuse(int(self._fault[:3]), self._fault)
 
     def _parse_in_turns(self, data: bytes) -> None:
-        """A body in chunks of a byte is work: after some of it others are read. So they are where a socket has much,
-        of which the loop would take many pieces in a row."""
+        """Parses a large piece in slices and lets others read in between: a body in chunks of a byte is work."""
         began = time.thread_time()
         for low in range(0, len(data), SLICE_BYTES):
             try:
@@ -410,7 +408,7 @@ class HttpConnection(asyncio.Protocol):
             self.data_received(rest)
 
     def _unreserve(self) -> None:
-        """There is no tunnel, or no longer one."""
+        """Gives back the memory reserved for a tunnel, once there is none."""
         self._connections.governor.tunnels.give(self._reserved)
         self._reserved = 0
 

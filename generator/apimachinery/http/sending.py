@@ -133,7 +133,7 @@ class Sender:
         self._counted = False
 
     async def _write_large(self, parts: tuple[bytes, ...]) -> None:
-        """Over TLS everything written is encrypted at once, into memory, so a large body goes piece by piece."""
+        """Writes a large body; over TLS in pieces, since everything written is encrypted at once, into memory."""
         if not self._secure:
             began = await self._pace.begin()
             try:

@@ -69,7 +69,7 @@ class SocketTunnel:
             self._wake()
 
     def close(self) -> None:
-        """Nobody runs it any more."""
+        """Drops what has come and was not read: nobody runs the tunnel any more."""
         self._account.give(len(self._came))
         self._came.clear()
         self._over = True

@@ -301,8 +301,8 @@ _running: set[_Piece[Any]] = set()
 
 
 def begin_request(*, keeps_what_is_made: bool = False) -> None:
-    """What this task asks for from now on is of one request, and counted together; of other tasks nothing is. What its
-    work answers and raises is kept until ``made_for_request``, if that is said."""
+    """Starts counting the work of this task as one request. With ``keeps_what_is_made``, what the work answers and
+    raises is kept until ``made_for_request``."""
     spending = Spending()
     if keeps_what_is_made:
         spending.made = []
@@ -363,7 +363,7 @@ class _Piece(Generic[_R]):
             _collector.leave(cost)
 
     def _close(self) -> None:
-        """Nothing ends the thread's next piece in place of this one."""
+        """Closes the piece, so that nothing ends the thread's next one in its place."""
         with _windows:
             self._open = False
             if self._ended:
@@ -443,7 +443,7 @@ class Turns:
         self._since = time.thread_time()
 
     async def give_way(self) -> None:
-        """Called after each step."""
+        """Lets others have a turn of the loop once this one has taken its time; call it after each step."""
         if time.thread_time() - self._since > TURN_SECONDS:
             loop = asyncio.get_running_loop()
             turn: asyncio.Future[None] = loop.create_future()

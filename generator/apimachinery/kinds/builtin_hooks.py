@@ -104,7 +104,7 @@ def _precedence(schema: Json) -> tuple[int, str]:
 
 
 def _stamp_phase(volume: Json, old: Json) -> None:
-    """A volume keeps the time of its phase; one that comes into another without a time of its own gets one."""
+    """Keeps the time of a volume's phase, or stamps a new phase that came without a time of its own."""
     status, before = volume.get("status") or {}, old.get("status") or {}
     since, given = before.get("lastPhaseTransitionTime"), status.get("lastPhaseTransitionTime")
     if status.get("phase") == before.get("phase"):
@@ -171,7 +171,7 @@ def _event_source(obj: Json) -> str:
 
 
 def _approve(request: Json, old: Json, now: str) -> None:
-    """An approval changes conditions alone; those without times get the present one."""
+    """Limits an approval to conditions, and stamps those without times."""
     if "spec" in old:
         request["spec"] = old["spec"]
     before = old.get("status") or {}
@@ -207,7 +207,7 @@ _METADATA_OF_CLIENTS = ("labels", "annotations", "finalizers", "ownerReferences"
 
 
 def _count_changes(new: Json, old: Json) -> None:
-    """A generation that only changes give: a new object has none."""
+    """Counts changes of the spec in the generation, which a new object of these kinds does not have."""
     new["metadata"]["generation"] += new.get("spec") != old.get("spec")
 
 

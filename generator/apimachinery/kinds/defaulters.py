@@ -236,7 +236,7 @@ _DATA_SOURCES = {("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "Vol
 
 
 def default_pod_resources(pod: Json) -> None:
-    """A pod that says what it needs as a whole needs what its containers do, unless it says otherwise (KEP-2837)."""
+    """Fills in the resources of a pod as a whole from those of its containers, if it has any (KEP-2837)."""
     spec = struct(pod, "spec") or {}
     whole = struct(spec, "resources")
     if whole is None or not (whole.get("limits") or whole.get("requests")):

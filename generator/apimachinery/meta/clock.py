@@ -26,7 +26,7 @@ class ClockFollower(Protocol):
         """Whether it has something to do now, not only when a time comes."""
 
     def wake(self) -> None:
-        """The clock was moved; called on the thread that did it."""
+        """Looks at the time again: the clock was moved. Called on the thread that moved it."""
 
 
 class MovableClock:

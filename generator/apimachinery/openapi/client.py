@@ -176,14 +176,12 @@ class AsyncClient(_Connection[AsyncTransport]):
     async def call(
         self, operation: Operation[T], *arguments: Any, body: Any = LEFT_OUT, content_type: str = ""
     ) -> T:
-        """As ``Client.call``."""
         value, _ = await self._exchange(
             operation, lambda: self._request(operation, arguments, body, content_type)
         )
         return value
 
     async def iterate(self, operation: Operation[Any], *arguments: Any) -> AsyncIterator[Any]:
-        """As ``Client.iterate``."""
         walk = self._walk(operation, arguments)
         while True:
             value, response = await self._exchange(operation, lambda: self._page(operation, walk))
@@ -209,7 +207,6 @@ class AsyncClient(_Connection[AsyncTransport]):
     async def stream(
         self, operation: Operation[Any], *arguments: Any, body: Any = LEFT_OUT, content_type: str = ""
     ) -> AsyncIterator[Any]:
-        """As ``Client.stream``."""
         request = self._request(operation, arguments, body, content_type, streams=True)
         stream = await self._transport(operation).stream(request)
         try:

@@ -79,7 +79,7 @@ class OverallLimit:
         return self._bucket.reserve(self._clock.now())
 
     def forget(self, key: Hashable) -> None:
-        """Nothing: it knows no keys."""
+        """Does nothing: it limits all keys together."""
 
     def failures(self, key: Hashable) -> int:
         """0: it knows no keys."""

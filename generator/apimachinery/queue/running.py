@@ -71,7 +71,7 @@ class RunningGroup:
         thread.start()
 
     def cancel(self) -> None:
-        """Nothing: a thread cannot be ended from outside."""
+        """Does nothing: a thread cannot be ended from outside."""
 
     @property
     def ended(self) -> list[str]:

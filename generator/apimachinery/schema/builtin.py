@@ -39,7 +39,7 @@ class BuiltinSchema:
         self._decoder = Decoder(node, schema_node, names) if names else Decoder(node, schema_node)
 
     def default(self, value: Any) -> None:
-        """Nothing: the defaults of built-in kinds are generated code."""
+        """Does nothing: the defaults of built-in kinds are generated code."""
 
     def prune(self, value: Any) -> list[str]:
         """See ``CompiledSchema``; in the order of the document."""
@@ -56,20 +56,16 @@ class BuiltinSchema:
         return self._decoder.unknown(value, drop=False)
 
     def read(self, value: Any) -> tuple[str | None, list[str]]:
-        """See ``CompiledSchema``."""
         return self._decoder.read(value)
 
     def decode_fault(self, value: Any) -> str | None:
-        """See ``CompiledSchema``."""
         fault = self._decoder.fault(value)
         return None if fault is None else str(fault)
 
     def restore(self, value: Any) -> None:
-        """See ``CompiledSchema``."""
         restore(self.node, value)
 
     def restore_fault(self, value: Any) -> str | None:
-        """See ``CompiledSchema``."""
         fault = self._decoder.fault(value, first=True)
         return None if fault is None else restored(fault)
 

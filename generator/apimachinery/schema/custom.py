@@ -42,7 +42,6 @@ class CustomSchema:
         self._embeds = has_embedded(node)
 
     def default(self, value: Any) -> None:
-        """See ``CompiledSchema``."""
         if self._fill is not None:
             begin_defaults()
             self._fill(value)
@@ -61,27 +60,23 @@ class CustomSchema:
         return ()
 
     def unknown_fields(self, value: Any) -> list[str]:
-        """See ``CompiledSchema``."""
         return self.prune(deepcopy(value))
 
     def read(self, value: Any) -> tuple[str | None, list[str]]:
-        """See ``CompiledSchema``."""
         fault = self.decode_fault(value)
         return (fault, []) if fault is not None else (None, self.prune(value))
 
     def decode_fault(self, value: Any) -> str | None:
-        """See ``CompiledSchema``."""
         return metadata_fault(value) or (embedded_fault(self.node, value) if self._embeds else None)
 
     def restore(self, value: Any) -> None:
-        """Nothing: custom resources are not converted."""
+        """Does nothing: custom resources are not converted."""
 
     def restore_fault(self, value: Any) -> str | None:
         """See ``CompiledSchema``; custom resources take no strategic patches."""
         return self.decode_fault(value)
 
     def validate(self, value: Any, old: Any = None) -> list[FieldError]:
-        """See ``CompiledSchema``."""
         embedded = self.embedded_faults(value)
         if self.is_valid(value):
             return embedded

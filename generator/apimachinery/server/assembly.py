@@ -73,11 +73,9 @@ class Ends:
         self._start, self._stop = start, stop
 
     async def start(self) -> None:
-        """See Part."""
         await self._start()
 
     async def stop(self) -> None:
-        """See Part."""
         await self._stop()
 
 
@@ -88,11 +86,9 @@ class Background:
         self._run = run
 
     async def start(self) -> None:
-        """See Part."""
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """See Part."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
@@ -102,7 +98,7 @@ class Bootstrap(Ends):
     the next start repeat it."""
 
     async def start(self) -> None:
-        """See Part. Raises StorageError."""
+        """Runs the step. Raises StorageError alone; all else is logged."""
         try:
             await super().start()
         except StorageError:
@@ -121,7 +117,7 @@ class Looping(Bootstrap):
         self._loop, self._observer = loop, observer
 
     async def start(self) -> None:
-        """See Part. Raises StorageError."""
+        """Starts the controller once it is prepared. Raises StorageError."""
         try:
             await super().start()
         except BaseException:

@@ -65,7 +65,6 @@ class MemoryStorage:
 
     @property
     def trouble(self) -> str:
-        """As ``failed``."""
         return self.failed
 
     @property
@@ -74,18 +73,15 @@ class MemoryStorage:
         return {}
 
     async def catch_up(self) -> None:
-        """Nothing to wait for."""
+        """Returns at once: nothing is behind."""
 
     async def get(self, key: str, *, at: int = 0) -> Record | None:
-        """See the contract."""
         return self._history.get(key, self._history.check(at))
 
     async def list(self, prefix: str, *, at: int = 0, after: str = "", limit: int = 0) -> RecordPage:
-        """See the contract."""
         return self._history.page(prefix, self._history.check(at), after, limit)
 
     async def create(self, key: str, value: Value) -> Record:
-        """See the contract."""
         check_size(value)
         if self._history.current(key) is not None:
             raise KeyExists(key)
@@ -93,14 +89,12 @@ class MemoryStorage:
         return self._append(Event(Record(key, revision, revision, value.at(revision)), None))
 
     async def update(self, key: str, expected: int, value: Value) -> Record:
-        """See the contract."""
         check_size(value)
         current = self._current(key, expected)
         revision = self._next()
         return self._append(Event(Record(key, revision, current.created, value.at(revision)), current))
 
     async def delete(self, key: str, expected: int, last: Value, *, marked: bool = False) -> Record:
-        """See the contract."""
         current = self._current(key, expected)
         revision = self._next()
         if marked:
@@ -111,7 +105,6 @@ class MemoryStorage:
         )
 
     async def watch(self, prefix: str, after: int, sink: Sink, reset: Reset | None = None) -> RunningWatch:
-        """See the contract."""
         if after < self.compacted:
             raise Compacted(after, self.compacted)
         past = self._history.since(after, prefix)
@@ -120,7 +113,6 @@ class MemoryStorage:
         return self._subscribers.add(prefix, max(after, self.revision), sink)
 
     async def events(self, prefix: str, after: int, limit: int) -> tuple[Sequence[Event], int]:
-        """See the contract."""
         if after < self.compacted:
             raise Compacted(after, self.compacted)
         past = self._history.since(after, prefix)
@@ -133,13 +125,11 @@ class MemoryStorage:
         return True
 
     async def compact(self, revision: int) -> None:
-        """See the contract."""
         if revision > self.revision:
             raise FutureRevision(revision, self.revision)
         self._history.compact(revision)
 
     async def close(self) -> None:
-        """See the contract."""
         self._closed = True
 
     def _next(self) -> int:

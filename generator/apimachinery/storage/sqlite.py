@@ -147,17 +147,15 @@ class SqliteStorage:
         return self._commits.trouble
 
     async def catch_up(self) -> None:
-        """Nothing to wait for."""
+        """Returns at once: nothing is behind."""
 
     async def get(self, key: str, *, at: int = 0) -> Record | None:
-        """See the contract."""
         revision = self._check(at)
         if revision == self._commits.revision:
             return self._records.get(key)
         return await self._reading(lambda: self._log.record(key, revision))
 
     async def list(self, prefix: str, *, at: int = 0, after: str = "", limit: int = 0) -> RecordPage:
-        """See the contract."""
         revision = self._check(at)
         if revision != self._commits.revision:
             records = await self._reading(lambda: self._log.state(revision, prefix))
@@ -173,7 +171,6 @@ class SqliteStorage:
         return RecordPage([self._records[key] for key in self._keys[low:high]], revision, end - high)
 
     async def create(self, key: str, value: Value) -> Record:
-        """See the contract."""
         check_size(value)
         await self._commits.settled(key)
         if key in self._records or key in self.unreadable:
@@ -183,7 +180,6 @@ class SqliteStorage:
         return await self._commits.append(Event(Record(key, revision, revision, value.at(revision)), None))
 
     async def update(self, key: str, expected: int, value: Value) -> Record:
-        """See the contract."""
         check_size(value)
         await self._commits.settled(key)
         current = self._current(key, expected)
@@ -194,7 +190,6 @@ class SqliteStorage:
         )
 
     async def delete(self, key: str, expected: int, last: Value, *, marked: bool = False) -> Record:
-        """See the contract."""
         await self._commits.settled(key)
         current = self._current(key, expected)
         mark: Event | None = None
@@ -207,7 +202,6 @@ class SqliteStorage:
         return await self._commits.append(Event(record, current, deleted=True), mark)
 
     async def watch(self, prefix: str, after: int, sink: Sink, reset: Reset | None = None) -> RunningWatch:
-        """See the contract."""
         while after < self._commits.revision:
             past, after = await self.events(prefix, after, REPLAYED_PER_STEP)
             if past:
@@ -215,7 +209,6 @@ class SqliteStorage:
         return self._subscribers.add(prefix, max(after, self._commits.revision), sink)
 
     async def events(self, prefix: str, after: int, limit: int) -> tuple[Sequence[Event], int]:
-        """See the contract."""
         if after < self._commits.compacted:
             raise Compacted(after, self._commits.compacted)
         until = self._commits.revision
@@ -232,7 +225,6 @@ class SqliteStorage:
     async def versions(
         self, asked: PastRange, wanted: Callable[[Record], bool]
     ) -> tuple[Sequence[PastVersion], bool]:
-        """See ``KeepsVersions``."""
         return await self._reading(lambda: self._log.versions(asked, wanted))
 
     async def take_turn(self, revision: int) -> bool:
@@ -240,7 +232,6 @@ class SqliteStorage:
         return True
 
     async def compact(self, revision: int) -> None:
-        """See the contract."""
         if revision > self._commits.revision:
             raise FutureRevision(revision, self._commits.revision)
         if revision <= self._commits.compacted:
@@ -248,7 +239,6 @@ class SqliteStorage:
         await self._commits.compact(revision)
 
     async def close(self) -> None:
-        """See the contract."""
         if self._closed:
             return
         self._closed = True

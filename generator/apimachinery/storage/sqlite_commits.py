@@ -212,12 +212,12 @@ class Commits:
         return None
 
     def _write_batch(self, batch: _Batch, events: Sequence[Event], until: float) -> None:
-        """On the committing thread: writes a batch, and has it settled by the loop in its next turn."""
+        """Writes a batch on the committing thread, and has the loop settle it in its next turn."""
         self._write_events(events, until)
         self._loop.call_soon_threadsafe(self._settle_batch, batch, None)
 
     def _write_events(self, events: Sequence[Event], until: float) -> None:
-        """On the committing thread. Another program's lock is waited for until then, on the monotonic clock."""
+        """Writes events on the committing thread; waits ``until`` then (monotonic) for another program's lock."""
         while True:
             try:
                 self._log.write(events)
@@ -243,9 +243,9 @@ class Commits:
             self._look_at_log()
 
     def _look_at_log(self) -> None:
-        """On the committing thread: sees whether the write-ahead log can be emptied, whenever it has grown. Where the
-        database may not grow, the disk is full while the log still has room for deletions; that another program reads
-        an old state is told each time the log has doubled."""
+        """Empties the write-ahead log on the committing thread, if it has grown and nobody reads an old state, which is
+        reported each time the log has doubled. Where the database may not grow, the disk is full while the log still
+        has room for deletions."""
         size = self._log.wal_bytes()
         if size < self._looked_bytes:
             return
@@ -332,7 +332,7 @@ class Commits:
         return True
 
     def _forget_on_disk(self, revision: int) -> None:
-        """On the committing thread."""
+        """Compacts on the committing thread, in steps; gives the reserve back first, so that there is room for it."""
         self._reserve.give_all()
         try:
             if revision > self.compacted:

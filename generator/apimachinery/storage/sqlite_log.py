@@ -322,8 +322,8 @@ class Log:
         self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def shrink_in_steps(self) -> None:
-        """As ``shrink`` with little room to do it in: a page that is moved is a page in the write-ahead log first, and
-        what was appended last, freed by now, need not reach the database at all."""
+        """Shrinks with little room to do it in: a page that is moved is a page in the write-ahead log first, and what
+        was appended last, freed by now, need not reach the database at all."""
         free = -1
         while (left := self._writer.execute("PRAGMA freelist_count").fetchone()[0]) != free:
             free = left

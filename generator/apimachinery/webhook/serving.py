@@ -39,7 +39,6 @@ class ReviewApplication:
         self.answers = dict(answers)
 
     async def answer(self, request: Request, oversized: bool) -> Response:
-        """See Application."""
         if request.path in _PROBES and request.method == "GET":
             return Response(200, b"ok", "text/plain; charset=utf-8")
         function = self.answers.get(request.path)
@@ -69,7 +68,6 @@ class ReviewApplication:
         return Response(200, encode(shown))
 
     def timed_out(self, request: Request) -> Response:
-        """See Application."""
         return _plain(504, "the review took too long")
 
     def knows(self, request: Request) -> bool:
@@ -77,7 +75,6 @@ class ReviewApplication:
         return True
 
     def takes_upgrade(self, request: Request) -> bool:
-        """See Application."""
         return False
 
 

@@ -118,7 +118,7 @@ class _Look:
     # What ended.
 
     def _find_failures(self) -> None:
-        """The pods that failed and are still to be counted; a policy may pass some over, or fail the job."""
+        """Collects the failed pods that are still to be counted; a policy may pass some over, or fail the job."""
         counted = self._uncounted("failed")
         for pod in self.pods:
             if is_tracked(pod) and has_failed(self.job, pod) and pod["metadata"]["uid"] not in counted:

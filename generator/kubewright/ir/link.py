@@ -247,7 +247,7 @@ def _refuse_alias_cycles(table: dict[str, Definition], diagnostics: Diagnostics)
 
 
 def _refuse_shared_kinds(table: dict[str, Definition], diagnostics: Diagnostics) -> None:
-    """A GVK names one type. Types of meta/v1 are registered for many groups: they have several, and yield."""
+    """Refuses a GVK that two types claim. Types of meta/v1 are registered for many groups, and yield."""
     owner: dict[tuple[str, str, str], Definition] = {}
     for definition in sorted(table.values(), key=lambda d: d.name):
         if len(definition.kinds) != 1:

@@ -163,12 +163,12 @@ class FaultProxy:
         seconds: float = float("inf"),
         when: Callable[[HttpRequest], bool] = lambda request: True,
     ) -> None:
-        """From now on, the next ``times`` requests that ``when`` picks meet a fault, for that many seconds."""
+        """Makes the next ``times`` requests that ``when`` picks meet a fault, for that many seconds."""
         with self._lock:
             self._rules.append(_Rule(fault, when, time.monotonic() + seconds, times))
 
     def random(self, seed: int, rate: float = 0.1, kinds: Sequence[Fault] = ANYWHERE) -> None:
-        """From now on a part of all requests meets a fault, chosen by ``seed``."""
+        """Makes a part of all requests meet a fault, chosen by ``seed``."""
         with self._lock:
             self._random, self._rate, self._kinds = random.Random(seed), rate, kinds
 

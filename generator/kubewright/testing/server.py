@@ -508,7 +508,6 @@ class _Users(TokenKind):
         return [*own, *groups, AUTHENTICATED]
 
     def identify(self, token: str, audiences: tuple[str, ...]) -> Identity | None:
-        """See TokenKind."""
         del audiences
         return self._identities.get(token)
 

@@ -20,7 +20,6 @@ _IDENTITY = (("apiVersion",), ("kind",), ("metadata", "name"))
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the sub-command."""
     diagnostics = Diagnostics()
     try:
         answer = _applied(options, diagnostics)

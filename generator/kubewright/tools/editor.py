@@ -33,7 +33,6 @@ class UneditableError(Exception):
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the sub-command."""
     folder: Path = options.folder
     if not folder.is_dir():
         return _refused(f"{folder}: there is no such folder")

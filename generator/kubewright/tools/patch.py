@@ -19,7 +19,6 @@ from kubewright.tools.inputs.objects import MISUSED, OK, REFUSED, InputFault, Ob
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the sub-command."""
     diagnostics = Diagnostics()
     try:
         answer = _patched(options, diagnostics)

@@ -24,7 +24,6 @@ from kubewright.pipeline import generate, read_api
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the sub-command."""
     python = options.language == "python"
     if not is_package_name(options.package, options.language) or "." in options.package:
         called = "Python package" if python else "package"

@@ -1,4 +1,3 @@
-# ruff: noqa: D102  (the methods of the one class here are the steps of what its docstring tells)
 """The type checker: names are resolved, overloads chosen, every node gets its type.
 
 The algorithm is cel-go's: types of arguments are unified with each overload's parameters; several fitting

@@ -1,4 +1,3 @@
-# ruff: noqa: D102  (the methods of the one class here are the steps of what its docstring tells)
 """A checked tree to one Python closure, with the cost that Kubernetes would count.
 
 Theory. A node becomes a ``Step`` (steps.py says what that is).

@@ -1,4 +1,3 @@
-# ruff: noqa: D102  (the methods of the one class here are the steps of what its docstring tells)
 """Running a schema's rules on an object.
 
 The walk is kube-apiserver's: the rules of a value first, in their order, then those of its items, map values and

@@ -116,7 +116,6 @@ class PolicyTypes:
         self._mutates = mutates
 
     def find_type(self, type_name: str) -> Type | None:
-        """See ``TypeProvider``."""
         if self._mutates and (type_name == PATCH.name or _is_object(type_name)):
             return t.object_type(type_name)
         return t.object_type(type_name) if type_name in self._records and type_name != PATCH.name else None

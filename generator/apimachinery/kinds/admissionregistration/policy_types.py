@@ -46,18 +46,15 @@ class _Both:
         self._schemas = schemas
 
     def find_type(self, type_name: str) -> Type | None:
-        """See ``TypeProvider``."""
         return self._policy.find_type(type_name)
 
     def field_type(self, type_name: str, field: str) -> Type | None:
-        """See ``TypeProvider``."""
         for schema in self._schemas:
             if type_name in schema.objects:
                 return schema.field_type(type_name, field)
         return self._policy.field_type(type_name, field)
 
     def construct(self, type_name: str, fields: dict[str, Any]) -> Any:
-        """See ``TypeProvider``."""
         return self._policy.construct(type_name, fields)
 
 

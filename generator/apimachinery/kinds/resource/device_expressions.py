@@ -41,11 +41,9 @@ class _Devices:
     """The one type that an expression about devices knows."""
 
     def find_type(self, type_name: str) -> Type | None:
-        """See ``TypeProvider``."""
         return _DEVICE if type_name == _DEVICE.name else None
 
     def field_type(self, type_name: str, field: str) -> Type | None:
-        """See ``TypeProvider``."""
         return _FIELDS.get(field) if type_name == _DEVICE.name else None
 
 

@@ -50,7 +50,7 @@ class NamespaceLifecycle(Plugin):
         return None
 
     async def _ask(self, operation: Operation, elsewhere: FindPhase) -> None:
-        """As above, for namespaces that another server has; what it says is remembered for a moment."""
+        """Admits into a namespace that another server has; remembers its phase for a moment."""
         name = operation.target.namespace
         now = time.monotonic()
         since, phase = self._known.get(name, (-REMEMBERED_SECONDS, None))

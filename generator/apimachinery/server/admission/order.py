@@ -33,11 +33,9 @@ class PluginsInOrder:
         return self._of.get((served.group, served.plural), self._others)
 
     def admit(self, operation: Operation) -> Asking[bool]:
-        """See Admission."""
         return self._taken(self._for(operation)[0], operation, validates=False)
 
     def validate(self, operation: Operation) -> Asking[bool]:
-        """See Admission."""
         return self._taken(self._for(operation)[1], operation, validates=True)
 
     def _taken(self, steps: tuple[Step, ...], operation: Operation, *, validates: bool) -> Asking[bool]:

@@ -32,7 +32,6 @@ class KindVersions:
         self._types: dict[str, MergeType] = {}
 
     def type_of(self, api_version: str) -> MergeType:
-        """See ``Versions``."""
         merge_type = self._types.get(api_version)
         if merge_type is None:
             self._known(api_version)
@@ -40,7 +39,6 @@ class KindVersions:
         return merge_type
 
     def convert(self, value: Json, api_version: str) -> Json:
-        """See ``Versions``."""
         if value.get("apiVersion") == api_version:
             return value
         self._known(api_version)

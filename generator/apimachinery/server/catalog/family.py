@@ -177,7 +177,7 @@ class BuiltIn:
         return {"kind": obj["kind"], "apiVersion": obj["apiVersion"], "metadata": ordered, **_rest(obj)}
 
     def refresh(self, schema: CompiledSchema, obj: Json) -> None:
-        """Nothing: what was stored is in form."""
+        """Does nothing: built-in objects are stored as they are served."""
 
     def name_kind(
         self, wanted: Named, obj: Json, data: bytes, is_kind: IsKind, shown: Callable[[], str]
@@ -201,12 +201,12 @@ class BuiltIn:
         raise cannot_handle(kind, version, wanted.kind, fault)
 
     def check_kind(self, wanted: Named, obj: Json, name: str) -> None:
-        """Nothing: no other kind can be read."""
+        """Accepts every kind: no other can be read."""
 
     def check_patched_kind(
         self, wanted: Named, obj: Json, name: str, shown: Callable[[], str], fault: PatchFault
     ) -> None:
-        """The patched object could not be decoded, which is a fault of the patch. A kind that is not there is meant."""
+        """Refuses a patched object of another kind as a fault of the patch. A missing kind means this one."""
         _check_kind_is_text(obj, shown, fault)
         kind, api_version = obj.get("kind") or wanted.kind, obj.get("apiVersion") or ""
         if kind == wanted.kind and not api_version:
@@ -269,7 +269,7 @@ class Custom:
     def name_kind(
         self, wanted: Named, obj: Json, data: bytes, is_kind: IsKind, shown: Callable[[], str]
     ) -> None:
-        """An unstructured object must name itself."""
+        """Refuses an object that does not name this kind: nothing is filled in for unstructured objects."""
         kind, api_version = obj.get("kind") or "", obj.get("apiVersion") or ""
         if (kind, api_version) == (wanted.kind, wanted.api_version):
             return
@@ -279,7 +279,7 @@ class Custom:
             raise wrong_version(api_version, wanted.api_version)
 
     def check_kind(self, wanted: Named, obj: Json, name: str) -> None:
-        """Whoever wrote another kind hears of nothing else."""
+        """Raises ApiError 422 for another kind, which hides all other faults."""
         if obj["kind"] != wanted.kind:
             fault = _must_be("kind", obj["kind"], wanted.kind)
             raise invalid(obj["kind"], wanted.group, name, [fault])
@@ -287,7 +287,7 @@ class Custom:
     def check_patched_kind(
         self, wanted: Named, obj: Json, name: str, shown: Callable[[], str], fault: PatchFault
     ) -> None:
-        """Each of the two is a field with a wrong value, if it has one."""
+        """Refuses kind and apiVersion of a patched object, each as a field with a wrong value."""
         _check_kind_is_text(obj, shown, fault)
         kind, api_version = obj.get("kind"), obj.get("apiVersion")
         if not kind:

@@ -106,7 +106,6 @@ class Controller(Running):
         super().start(observer)
 
     def wake(self) -> None:
-        """See ``clock.ClockFollower``."""
         self.queue.wake()
 
     @property

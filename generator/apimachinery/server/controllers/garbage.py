@@ -144,11 +144,10 @@ class GarbageCollector(Running):
         super().start(observer)
 
     def wake(self) -> None:
-        """See ``clock.ClockFollower``: nothing here waits for a time."""
+        """Does nothing: no work here waits for a time."""
 
     @property
     def busy(self) -> bool:
-        """See ``clock.ClockFollower``."""
         return self._watch is None or self._due.has_work(SECONDS)
 
     async def stop(self) -> None:

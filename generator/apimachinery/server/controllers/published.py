@@ -37,14 +37,11 @@ PRESENT = Value(b'{"metadata":{"resourceVersion":"', b'"}}', ttl=30)
 class AddressKeys(Protocol):
     """What of a storage the addresses are kept in."""
 
-    async def create(self, key: str, value: Value) -> Record:
-        """See Storage."""
+    async def create(self, key: str, value: Value) -> Record: ...
 
-    async def update(self, key: str, expected: int, value: Value) -> Record:
-        """See Storage."""
+    async def update(self, key: str, expected: int, value: Value) -> Record: ...
 
-    async def delete(self, key: str, expected: int, last: Value) -> Record:
-        """See Storage."""
+    async def delete(self, key: str, expected: int, last: Value) -> Record: ...
 
 
 class Published(Controller):

@@ -43,21 +43,17 @@ class ServedCluster:
         self._deleter = deleter
 
     def now(self) -> float:
-        """See ClusterView."""
         return clock.wall()
 
     def get(self, resource: str, namespace: str, name: str) -> Json | None:
-        """See ClusterView."""
         held = self.decoded.resource(resource)
         return None if held is None else held.get(namespace, name)
 
     def objects(self, resource: str, namespace: str = "") -> list[Json]:
-        """See ClusterView."""
         held = self.decoded.resource(resource)
         return [] if held is None else held.all(namespace)
 
     async def create(self, resource: str, obj: Json) -> Json:
-        """See ClusterView."""
         served = self._served(resource)
         made = deepcopy(obj)
         finish_form(made, served)
@@ -65,7 +61,6 @@ class ServedCluster:
         return served.read((await self._writer.create(target, made)).record)
 
     async def update(self, resource: str, obj: Json, change: Change, subresource: str = "") -> Json:
-        """See ClusterView."""
         target = self._target(resource, obj, subresource)
 
         def transform(present: Json) -> Json:
@@ -84,7 +79,6 @@ class ServedCluster:
     async def delete(
         self, resource: str, obj: Json, *, foreground: bool = False, at_once: bool = False
     ) -> None:
-        """See ClusterView."""
         policy = "Foreground" if foreground else "Background"
         grace = 0 if at_once else None
         options = DeletionOptions(uid=obj["metadata"]["uid"], policy=policy, grace_seconds=grace)

@@ -195,8 +195,8 @@ class Level:
         return first if first is not None and fits(first.waiting[0]) else None
 
     def _join(self, queue: Queue) -> None:
-        """A queue that was empty begins at the time of the one that is least served; who waited longer goes first. What
-        others are only expected to take does not count: of a flood that is refused at once little of it comes true."""
+        """Adds a queue that was empty, due with the queue that was served least. Expected service does not count: of a
+        flood that is refused at once little of it comes true."""
         self._busy = {other for other in self._busy if other.waiting or other.executing}
         queue.due = min((other.due - sum(other.expected) for other in self._busy), default=self.due)
         self._busy.add(queue)

@@ -190,7 +190,7 @@ class NodeBehaviour:
         return ask(self.execute, pod, container["name"], argv, variables(container))
 
     def forget(self, uid: str) -> None:
-        """A pod went."""
+        """Drops the runs of a pod that is gone."""
         for key in [key for key in self.runs if key[0] == uid]:
             del self.runs[key]
         self.ended.pop(uid, None)

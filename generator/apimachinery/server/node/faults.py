@@ -21,7 +21,7 @@ class NodeFaults:
         self._listeners: list[Callable[[], object]] = []
 
     def kill(self, node: str) -> None:
-        """A node dies: its pods stay as they were last seen, and nobody hears of it again until ``heal``."""
+        """Kills a node: its pods stay as they were last seen, and nobody hears of it again until ``heal``."""
         self._dead.add(node)
         self.changed()
 
@@ -36,7 +36,7 @@ class NodeFaults:
         self.changed()
 
     def heal(self, name: str = "") -> None:
-        """A node, zone or image is in order again; all of them where none is named."""
+        """Mends a node, zone or image; without a name all of them."""
         for held in (self._dead, self._cut, self._unpullable):
             if name:
                 held.discard(name)

@@ -52,7 +52,7 @@ class SimulatedNode(Controller):
         behaviour.faults.listen(self._look_at_all)
 
     def _look_at_all(self) -> None:
-        """A node came back, or an image can be pulled: from any thread."""
+        """Queues all pods: a node came back, or an image can be pulled. Called from any thread."""
         for key in tuple(self._pods):
             self.queue.add(key)
 

@@ -28,7 +28,6 @@ class PodMetrics:
         self._decoded, self._usage = decoded, usage
 
     async def records(self, served: Served, scope: str) -> list[Record]:
-        """See Computed."""
         made = (self._record(served, pod) for pod in _objects(self._decoded, "pods", served, scope))
         return [each for each in made if each is not None]
 
@@ -56,7 +55,6 @@ class NodeMetrics:
         self._decoded, self._usage = decoded, usage
 
     async def records(self, served: Served, scope: str) -> list[Record]:
-        """See Computed."""
         on: dict[str, list[Json]] = {}
         pods = self._decoded.resource("pods")
         for pod in [] if pods is None else pods.all():
@@ -71,7 +69,6 @@ class NodeMetrics:
         return made
 
     def missing(self, served: Served, namespace: str, name: str) -> ApiError:
-        """See PodMetrics."""
         if _found(self._decoded, "nodes", namespace, name):
             return not_found("nodemetrics", GROUP, name)
         return not_found("node", "", name)

@@ -126,7 +126,6 @@ class MetricsPackage(ServedPackage):
 
     @cached_property
     def definitions(self) -> Mapping[str, Any]:
-        """See ServedPackage."""
         found, due = dict(DEFINITIONS), [*DEFINITIONS]
         while due:
             for target in _REFERENCE.findall(encode(found[due.pop()])):
@@ -137,11 +136,9 @@ class MetricsPackage(ServedPackage):
         return found
 
     def resources(self) -> Sequence[Resource]:
-        """See ServedPackage."""
         return RESOURCES
 
     def messages(self) -> Messages | None:
-        """See ServedPackage."""
         module = self._core.module("protobuf")
         if module is None:
             return None

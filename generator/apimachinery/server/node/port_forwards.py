@@ -34,7 +34,7 @@ async def forward_channels(
 async def forward_tunnelled(
     behaviour: NodeBehaviour, channels: StreamChannels | RawChannels, pod: Json
 ) -> None:
-    """Each connection is two SPDY streams with a port in their headers: one of errors, one of data."""
+    """Forwards connections over SPDY: each is two streams with a port in their headers, of errors and of data."""
     spdy, ports, errors = SpdyConnection(), dict[int, int](), dict[str, int]()
     while not spdy.over and (data := await channels.receive_bytes()) is not None:
         try:

@@ -126,15 +126,12 @@ class Timed:
         self._of = of
 
     def create(self, key: str, value: Any) -> Coroutine[Any, Any, Any]:
-        """See Storage."""
         return self._count("create", key, self._storage.create(key, value))
 
     def update(self, key: str, expected: int, value: Any) -> Coroutine[Any, Any, Any]:
-        """See Storage."""
         return self._count("update", key, self._storage.update(key, expected, value))
 
     def delete(self, key: str, expected: int, last: Any, *, marked: bool = False) -> Coroutine[Any, Any, Any]:
-        """See Storage."""
         return self._count("delete", key, self._storage.delete(key, expected, last, marked=marked))
 
     async def _count(self, operation: str, key: str, made: Any) -> Any:

@@ -39,7 +39,6 @@ class Components:
         return [each for each in made if each.key.startswith(scope)]
 
     def missing(self, served: Served, namespace: str, name: str) -> ApiError:
-        """See Computed."""
         return not_found(served.hooks.called, served.group, name)
 
 

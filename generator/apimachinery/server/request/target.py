@@ -20,17 +20,17 @@ class Allocation(Protocol):
     """What one write is given that no two objects may have, until it is stored or fails."""
 
     async def secure(self, name: str) -> None:
-        """Called right before the object is stored under that name. Raises ApiError where another server was faster."""
+        """Takes the allocation right before the object is stored. Raises ApiError if another server was faster."""
 
     async def keep(self) -> None:
-        """Called when the object is stored: what it no longer has is free."""
+        """Frees what the object no longer has, after it was stored."""
 
     async def drop(self) -> None:
-        """Called when it is not: what it was given is free."""
+        """Frees what the object was given, if it was not stored."""
 
 
 def _hold_nothing(data: bytes, **_: Any) -> None:
-    """Of what the server itself writes little is under way at once."""
+    """Holds nothing: of the server's own writes few are under way at once."""
 
 
 @dataclass(slots=True)

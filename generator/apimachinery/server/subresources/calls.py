@@ -170,7 +170,7 @@ class VirtualResources:
         raise ApiError(503, "ServiceUnavailable", said)
 
     async def _may_connect(self, request: Request, target: WriteTarget) -> None:
-        """Who connects to a container by GET, as websockets must, needs the right to create as well: roles give get
+        """Demands the right to create of whoever connects to a container by GET, as websockets must: roles give get
         away to those who only look. A proxy's methods are rights of their own. Raises ApiError 403."""
         served, user = target.served, request.user
         if request.method != "GET" or target.subresource == "proxy" or user is None:

@@ -49,10 +49,10 @@ class BuiltInScale:
         return error
 
     def check_live(self, live: Json) -> None:
-        """Nothing: to all live Scales one can apply."""
+        """Accepts every live Scale: one can apply to all of them."""
 
     def check_applied(self, applied: Json) -> None:
-        """Nothing: all that is applied can be converted."""
+        """Accepts everything that is applied: all of it can be converted."""
 
 
 class CustomScale:

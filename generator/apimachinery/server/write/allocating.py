@@ -15,4 +15,4 @@ class Allocator(Protocol):
         """Fills in what the object is to have; called before it is checked. Raises ApiError."""
 
     async def removed(self, obj: Json) -> None:
-        """Called when an object is gone: what it had is free."""
+        """Frees what a removed object had."""

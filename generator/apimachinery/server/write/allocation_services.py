@@ -60,11 +60,9 @@ T = TypeVar("T", str, int)
 class Claims(Protocol):
     """What of a storage claims are kept in."""
 
-    async def create(self, key: str, value: Value) -> Record:
-        """See Storage."""
+    async def create(self, key: str, value: Value) -> Record: ...
 
-    async def delete(self, key: str, expected: int, last: Value) -> Record:
-        """See Storage."""
+    async def delete(self, key: str, expected: int, last: Value) -> Record: ...
 
 
 class ServiceAllocator:
@@ -307,7 +305,6 @@ class ServiceAllocator:
                     await self._claims.delete(record.key, record.revision, CLAIM)
 
     async def removed(self, obj: Json) -> None:
-        """See Allocator."""
         metadata = obj["metadata"]
         await self.unclaim(ports_of(obj.get("spec") or {}))
         for address in addresses_of(obj.get("spec") or {}):
@@ -386,7 +383,6 @@ class ServiceAllocation:
         self._claimed: list[int] = []
 
     async def secure(self, name: str) -> None:
-        """See Allocation."""
         for port in self.ports:
             if not await self._allocator.claim(port):
                 await self._unstore()
@@ -407,7 +403,6 @@ class ServiceAllocation:
         return error
 
     async def keep(self) -> None:
-        """See Allocation."""
         self.release()
         if not self.dry_run:
             for address in self.freed:
@@ -415,7 +410,6 @@ class ServiceAllocation:
             await self._allocator.unclaim(self.freed_ports)
 
     async def drop(self) -> None:
-        """See Allocation."""
         await self._unstore()
         self.release()
 

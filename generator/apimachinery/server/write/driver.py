@@ -48,16 +48,13 @@ _R = TypeVar("_R")
 class WritableStorage(Protocol):
     """What of a storage is used here."""
 
-    def create(self, key: str, value: Value) -> Coroutine[Any, Any, Record]:
-        """See Storage."""
+    def create(self, key: str, value: Value) -> Coroutine[Any, Any, Record]: ...
 
-    def update(self, key: str, expected: int, value: Value) -> Coroutine[Any, Any, Record]:
-        """See Storage."""
+    def update(self, key: str, expected: int, value: Value) -> Coroutine[Any, Any, Record]: ...
 
     def delete(
         self, key: str, expected: int, last: Value, *, marked: bool = False
-    ) -> Coroutine[Any, Any, Record]:
-        """See Storage."""
+    ) -> Coroutine[Any, Any, Record]: ...
 
 
 class DryRun:

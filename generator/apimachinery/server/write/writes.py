@@ -43,7 +43,6 @@ class Writer:
         yield from self.pipeline.admission.validate(operation)
 
     def create(self, target: WriteTarget, obj: Json) -> Coroutine[Any, Any, Written]:
-        """See Pipeline."""
         return self.driver.run(self.pipeline.create(target, obj))
 
     def update(
@@ -54,13 +53,10 @@ class Writer:
         uid: str = "",
         creates: Callable[[], Json] | None = None,
     ) -> Coroutine[Any, Any, Written]:
-        """See Pipeline."""
         return self.driver.run(self.pipeline.update(target, transform, uid=uid, creates=creates))
 
     def replace(self, target: WriteTarget, record: Record, new: Json) -> Coroutine[Any, Any, Record]:
-        """See Pipeline."""
         return self.driver.run(self.pipeline.replace(target, record, new))
 
     def remove(self, target: WriteTarget, record: Record, last: Json) -> Coroutine[Any, Any, Record]:
-        """See Pipeline."""
         return self.driver.run(self.pipeline.remove(target, record, last))

@@ -48,7 +48,6 @@ class AesCbc:
         self._algorithm = AES(secret)
 
     def encrypt(self, value: bytes, place: bytes) -> bytes:
-        """See ``Cipher``."""
         padder = PKCS7(BLOCK * 8).padder()
         vector = os.urandom(BLOCK)
         encryptor = BlockCipher(self._algorithm, CBC(vector)).encryptor()
@@ -56,7 +55,6 @@ class AesCbc:
         return vector + encryptor.update(padded) + encryptor.finalize()
 
     def decrypt(self, data: bytes, place: bytes) -> bytes:
-        """See ``Cipher``."""
         if len(data) < 2 * BLOCK or len(data) % BLOCK:
             raise CipherError("the stored data has no whole blocks")
         decryptor = BlockCipher(self._algorithm, CBC(data[:BLOCK])).decryptor()
@@ -76,12 +74,10 @@ class AesGcm:
         self._cipher = AESGCM(secret)
 
     def encrypt(self, value: bytes, place: bytes) -> bytes:
-        """See ``Cipher``."""
         nonce = os.urandom(GCM_NONCE)
         return nonce + self._cipher.encrypt(nonce, value, place)
 
     def decrypt(self, data: bytes, place: bytes) -> bytes:
-        """See ``Cipher``."""
         if len(data) < GCM_NONCE + BLOCK:
             raise CipherError("the stored data is too short")
         try:
@@ -105,11 +101,9 @@ class SecretBox:
         self._fault = CryptoError
 
     def encrypt(self, value: bytes, place: bytes) -> bytes:
-        """See ``Cipher``."""
         return bytes(self._box.encrypt(value, os.urandom(BOX_NONCE)))
 
     def decrypt(self, data: bytes, place: bytes) -> bytes:
-        """See ``Cipher``."""
         try:
             return bytes(self._box.decrypt(data))
         except (self._fault, ValueError):

@@ -30,7 +30,6 @@ class Compaction:
         self.oldest = max(self.oldest, revision)
 
     async def take_turn(self, revision: int) -> bool:
-        """See the contract."""
         if not self._writable:
             return False
         mark = messages.PutRequest(key=COMPACTION_KEY, value=b"%d" % revision)
@@ -53,7 +52,6 @@ class Compaction:
         return False
 
     async def compact(self, revision: int) -> None:
-        """See the contract."""
         freshness = self._freshness
         if revision > freshness.revision:
             await freshness.catch_up()

@@ -131,18 +131,15 @@ class EtcdStorage:
     # Reading.
 
     async def catch_up(self) -> None:
-        """See the contract."""
         await self._freshness.catch_up()
 
     async def get(self, key: str, *, at: int = 0) -> Record | None:
-        """See the contract."""
         revision = await self._at(at)
         if revision == self.revision:
             return self._present.get(key)
         return await self._past.record(key, revision)
 
     async def list(self, prefix: str, *, at: int = 0, after: str = "", limit: int = 0) -> RecordPage:
-        """See the contract."""
         revision = await self._at(at)
         if revision == self.revision:
             return self._present.page(prefix, revision, after, limit)
@@ -163,15 +160,12 @@ class EtcdStorage:
     # Writing.
 
     async def create(self, key: str, value: Value) -> Record:
-        """See the contract."""
         return await self._writes.create(key, value)
 
     async def update(self, key: str, expected: int, value: Value) -> Record:
-        """See the contract."""
         return await self._writes.update(key, expected, value)
 
     async def delete(self, key: str, expected: int, last: Value, *, marked: bool = False) -> Record:
-        """See the contract."""
         if marked:
             expected = (await self._writes.update(key, expected, last)).revision
         return await self._writes.delete(key, expected, last)
@@ -183,7 +177,6 @@ class EtcdStorage:
     # Watching.
 
     async def watch(self, prefix: str, after: int, sink: Sink, reset: Reset | None = None) -> RunningWatch:
-        """See the contract."""
         while after < self.revision:
             past, after = await self.events(prefix, after, 1 << 30)
             if past:
@@ -191,7 +184,6 @@ class EtcdStorage:
         return self._subscribers.add(prefix, max(after, self.revision), sink, reset)
 
     async def events(self, prefix: str, after: int, limit: int) -> tuple[Sequence[Event], int]:
-        """See the contract."""
         if after < self.compacted:
             raise Compacted(after, self.compacted)
         until = self.revision
@@ -268,11 +260,9 @@ class EtcdStorage:
         self._compaction.note(revision)
 
     async def take_turn(self, revision: int) -> bool:
-        """See the contract."""
         return await self._compaction.take_turn(revision)
 
     async def compact(self, revision: int) -> None:
-        """See the contract."""
         await self._compaction.compact(revision)
 
     async def save(self, file: BinaryIO) -> int:
@@ -288,7 +278,6 @@ class EtcdStorage:
         return size
 
     async def close(self) -> None:
-        """See the contract."""
         if self._closed:
             return
         self._closed = True

@@ -96,19 +96,16 @@ class SnapshotStorage:
 
     @property
     def trouble(self) -> str:
-        """As ``failed``."""
         return self.failed
 
     async def catch_up(self) -> None:
-        """Nothing to wait for."""
+        """Returns at once: nothing is behind."""
 
     async def get(self, key: str, *, at: int = 0) -> Record | None:
-        """See the contract."""
         self._check(at)
         return self._records.get(key)
 
     async def list(self, prefix: str, *, at: int = 0, after: str = "", limit: int = 0) -> RecordPage:
-        """See the contract."""
         self._check(at)
         keys = self._keys
         low = max(bisect_left(keys, prefix), bisect_right(keys, after))
@@ -140,7 +137,6 @@ class SnapshotStorage:
         return self._subscribers.add(prefix, after, sink, reset)
 
     async def events(self, prefix: str, after: int, limit: int) -> tuple[Sequence[Event], int]:
-        """See the contract."""
         if after < self._revision:
             raise Compacted(after, self._revision)
         return [], self._revision
@@ -155,7 +151,6 @@ class SnapshotStorage:
             raise FutureRevision(revision, self._revision)
 
     async def close(self) -> None:
-        """See the contract."""
         self._closed = True
 
 

@@ -65,7 +65,6 @@ class SnapshotPast:
     async def versions(
         self, asked: PastRange, wanted: Callable[[Record], bool]
     ) -> tuple[Sequence[PastVersion], bool]:
-        """See the contract."""
         return await asyncio.to_thread(self._versions, asked, wanted)
 
     def _versions(

@@ -51,7 +51,6 @@ class EtcdWrites:
         self._leases = Leases(connection)
 
     async def create(self, key: str, value: Value) -> Record:
-        """See the contract."""
         check_size(value)
         place = self._keys.to_etcd(key)
         answer = await self._put(key, place, 0, value)
@@ -61,7 +60,6 @@ class EtcdWrites:
         return self._written(key, Record(key, revision, revision, value.at(revision)))
 
     async def update(self, key: str, expected: int, value: Value) -> Record:
-        """See the contract."""
         check_size(value)
         place = self._keys.to_etcd(key)
         answer = await self._put(key, place, expected, value)
@@ -71,7 +69,6 @@ class EtcdWrites:
         return self._written(key, Record(key, revision, expected, value.at(revision)))
 
     async def delete(self, key: str, expected: int, last: Value) -> Record:
-        """See the contract."""
         place = self._keys.to_etcd(key)
         before = self._present.get(key)
         deletion = messages.RequestOp(request_delete_range=messages.DeleteRangeRequest(key=place))

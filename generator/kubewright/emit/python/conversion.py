@@ -22,7 +22,6 @@ from kubewright.ir.versions import join_api_version
 
 
 def emitter(options: Options) -> Emitter:
-    """The emitter of ``conversion.py``."""
     return Conversions(options)
 
 
@@ -135,7 +134,7 @@ class _Module:
         return [*_import_lines(runtime), *([""] if own else []), *_import_lines(own)]
 
     def kind(self, conversions: list[Conversion]) -> None:
-        """The functions and the spokes of one kind."""
+        """Adds the functions and the spokes of one kind."""
         for conversion in conversions:
             to_hub = self._function(conversion, forward=True)
             to_spoke = self._function(conversion, forward=False)

@@ -23,7 +23,6 @@ from kubewright.ir.versions import join_api_version
 
 
 def emitter(options: Options) -> Emitter:
-    """The emitter of ``defaults.py``."""
     return Defaults(options)
 
 

@@ -17,7 +17,6 @@ from kubewright.ir.api import Api, Emitter, File
 
 
 def emitter(options: Options) -> Emitter:
-    """The emitter of ``definitions.json``."""
     return Definitions(options)
 
 

@@ -12,7 +12,6 @@ from kubewright.ir.api import Api, Emitter, File
 
 
 def emitter(options: Options) -> Emitter:
-    """The emitter of ``enums.py``."""
     return Enums(options)
 
 

@@ -11,7 +11,6 @@ from kubewright.ir.api import Api, Emitter, File
 
 
 def emitter(options: Options) -> Emitter:
-    """The emitter of ``go_types.py``."""
     return GoTypeTable(options)
 
 

@@ -48,7 +48,6 @@ _SCALARS = {
 
 
 def emitter(options: Options) -> Emitter:
-    """The emitter of ``merge_schema.py``."""
     return MergeSchema(options)
 
 

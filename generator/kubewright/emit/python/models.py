@@ -28,7 +28,6 @@ FLAVOURS = ("msgspec", "pydantic", "dataclass", "typeddict")
 
 
 def emitter(options: Options) -> Emitter:
-    """The emitter of ``options.models``."""
     if options.models == "msgspec":
         return MsgspecModels(options)
     flavours = import_module("kubewright.emit.python.flavours")

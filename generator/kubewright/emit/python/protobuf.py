@@ -13,7 +13,6 @@ from kubewright.ir.rules import FieldNumber
 
 
 def emitter(options: Options) -> Emitter:
-    """The emitter of ``protobuf.py``."""
     return ProtobufNumbers(options)
 
 

@@ -14,7 +14,6 @@ from kubewright.ir.versions import join_api_version
 
 
 def emitter(options: Options) -> Emitter:
-    """The emitter of ``resources.py``."""
     return Resources(options)
 
 

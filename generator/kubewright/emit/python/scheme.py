@@ -13,7 +13,6 @@ from kubewright.ir.versions import join_api_version
 
 
 def emitter(options: Options) -> Emitter:
-    """The emitter of ``scheme.py``."""
     return SchemeTable(options)
 
 

@@ -18,7 +18,6 @@ _ARGUMENTS = {"admit": "admit", "create": "prepare_create", "update": "prepare_u
 
 
 def emitter(options: Options) -> Emitter:
-    """The emitter of ``strategies.py``."""
     return Strategies(options)
 
 

@@ -27,7 +27,6 @@ _NOT_ENTERED = ("status", "metadata")
 
 
 def emitter(options: Options) -> Emitter:
-    """The emitter of ``validation.py``."""
     return Validation(options)
 
 

@@ -16,7 +16,6 @@ kubewright apply3 --original old.yaml --modified new.yaml --current live.yaml --
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
     parser.add_argument(
         "--original", type=Path, metavar="FILE", help="the last applied configuration (default: none)"
     )

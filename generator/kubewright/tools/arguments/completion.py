@@ -14,5 +14,4 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
     parser.add_argument("shell", choices=SHELLS, help="shell to complete for")

@@ -13,7 +13,6 @@ kubewright convert -f w.yaml --output-version example.com/v1 --crds crds/ --rule
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
     parser.add_argument(
         "-f", "--filename", action="append", required=True, metavar="PATH", help="file, folder or -"
     )

@@ -17,7 +17,6 @@ kubewright crd shapes.py:Widget --output crds/
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
     parser.add_argument(
         "sources",
         nargs="+",

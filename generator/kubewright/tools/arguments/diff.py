@@ -14,7 +14,6 @@ kubewright diff kubernetes:1.36 kubernetes:1.37 --least warning
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
     parser.add_argument("old", help="PATH, git:REVISION:PATH or kubernetes:RELEASE")
     parser.add_argument("new", help="as OLD")
     parser.add_argument(

@@ -18,7 +18,6 @@ HTML_FILE = "index.html"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
     parser.add_argument(
         "sources", nargs="*", metavar="SOURCE", help="PATH, git:REVISION:PATH or kubernetes:RELEASE"
     )

@@ -12,7 +12,6 @@ kubewright editor manifests/ --crds crds/ --modelines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="folder of manifests")
     parser.add_argument(
         "--crds",

@@ -13,7 +13,6 @@ kubewright explain widgets.spec --crds crds/ --recursive
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
     parser.add_argument("path", help="a kind and its fields, such as deployment.spec.template")
     parser.add_argument(
         "--kubernetes",

@@ -15,7 +15,6 @@ kubewright explore --url https://127.0.0.1:6443 --certificate-authority ca.crt
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
     parser.add_argument(
         "--kubeconfig",
         type=Path,

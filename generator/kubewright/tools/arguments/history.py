@@ -19,7 +19,6 @@ kubewright history deployments/web -n shop --audit audit.log
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
     parser.add_argument(
         "object",
         nargs="*",

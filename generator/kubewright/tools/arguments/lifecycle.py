@@ -15,7 +15,6 @@ kubewright lifecycle plan.yaml --timeline
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
     parser.add_argument("plan", nargs="?", type=Path, help="the plan (default: the built-in kinds)")
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument(

@@ -15,7 +15,6 @@ kubewright lint --fix crds/
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
     parser.add_argument(
         "paths", nargs="*", type=Path, help="OpenAPI documents, CRD manifests, folders of them"
     )

@@ -24,7 +24,6 @@ kubewright migrate --from-cluster --audit-log /var/log/kubernetes/audit
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
     parser.add_argument("paths", nargs="*", metavar="PATH", help="manifests: files, folders, or - for stdin")
     parser.add_argument(
         "--kubernetes",

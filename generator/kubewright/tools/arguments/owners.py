@@ -15,7 +15,6 @@ kubectl get deployment web -o yaml --show-managed-fields | kubewright owners -f 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
     parser.add_argument("object", nargs="*", metavar="OBJECT", help="TYPE/NAME in the cluster, or TYPE NAME")
     parser.add_argument(
         "-f", "--filename", type=Path, metavar="FILE", help="object with managedFields; - for stdin"

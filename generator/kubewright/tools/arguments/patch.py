@@ -16,7 +16,6 @@ kubewright patch -f live.yaml -p '{"spec":{"replicas":3}}' --type merge
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
     parser.add_argument(
         "-f", "--filename", type=Path, metavar="LIVE", help="the live object (default: it does not exist yet)"
     )

@@ -20,7 +20,6 @@ THINGS = "WHAT"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
     things = parser.add_subparsers(dest="thing", metavar=THINGS, required=True)
     group = things.add_parser("group", help="create the folder of an API group")
     group.add_argument("name", nargs="?", help="first label of the group")

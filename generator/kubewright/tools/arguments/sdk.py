@@ -14,7 +14,6 @@ kubewright sdk --from cluster --group example.com --package shop_client --output
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
     parser.add_argument(
         "--from",
         dest="sources",

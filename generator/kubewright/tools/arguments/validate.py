@@ -23,7 +23,6 @@ kustomize build . | kubewright validate - --kubernetes 1.33
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of the sub-command."""
     parser.add_argument(
         "paths",
         nargs="+",

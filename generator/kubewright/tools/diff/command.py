@@ -33,7 +33,6 @@ _WEIGHT: Final = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the sub-command."""
     try:
         exceptions = _exceptions(options.exceptions)
         diagnostics = Diagnostics()

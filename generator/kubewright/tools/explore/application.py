@@ -121,7 +121,6 @@ class ExplorerApplication:
         self._threads = ThreadPoolExecutor(THREADS, "explorer")
 
     async def answer(self, request: Request, oversized: bool) -> Response | StreamResponse | UpgradeResponse:
-        """See Application."""
         is_page = request.path == "/" or request.path.startswith("/page/")
         refusal = self.guard.refusal(request, keyed=not is_page)
         if refusal:
@@ -191,15 +190,12 @@ class ExplorerApplication:
         )
 
     def timed_out(self, request: Request) -> Response:
-        """See Application."""
         return plain(504, "the request took too long")
 
     def knows(self, request: Request) -> bool:
-        """See Application."""
         return not self.guard.refusal(request, keyed=True)
 
     def takes_upgrade(self, request: Request) -> bool:
-        """See Application."""
         return False
 
     async def close(self) -> None:

@@ -143,7 +143,7 @@ class _Writer:
         return owners
 
     def scalar(self, value: Any, place: OwnedPlace, path: Path, field: str, indent: int, start: str) -> None:
-        """What has no members, on one line or, a text of several, on as many."""
+        """Adds the lines of a value without members: one, or several for a text of several lines."""
         first, *more = _scalar(value, indent)
         self.lines.append(OwnedLine(start + first, path, field, *place.share))
         self.lines += [OwnedLine(text, path, field, *place.share) for text in more]

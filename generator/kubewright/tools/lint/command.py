@@ -41,7 +41,6 @@ class SettingsError(Exception):
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the sub-command."""
     if options.explain:
         return _explain(options.explain)
     try:

@@ -300,7 +300,7 @@ class Judge:
                 )
 
     def _template(self, chunk: Chunk, before: str, found: Migration) -> None:
-        """A document that is not YAML yet. Of a template only what stands literally and unconditionally is reported."""
+        """Judges a document that is not YAML yet: of a template, only what is literal and unconditional."""
         text = chunk.content.decode("utf-8", "replace")
         place = Location(chunk.file, "", chunk.line + 1, 1)
         if not _TEMPLATE.search(chunk.content):

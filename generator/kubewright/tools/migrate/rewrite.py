@@ -293,7 +293,7 @@ def _renamed(
 
 
 def _scalars(node: Any, found: list[tuple[int, int]]) -> None:
-    """From where to where the scalars of a value stand."""
+    """Collects where the scalars of a value begin and end."""
     if isinstance(node, yaml.ScalarNode):
         found.append((node.start_mark.index, node.end_mark.index))
     elif isinstance(node, yaml.MappingNode):

@@ -145,6 +145,5 @@ class _LogInBatches(Batches):
         self._file = file
 
     async def close(self, seconds: float = 30.0) -> None:
-        """See AuditBackend."""
         await super().close(seconds)
         await self._file.close()

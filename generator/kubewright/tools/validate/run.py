@@ -105,7 +105,7 @@ def _judge(
 
 
 def _end_when_told() -> None:
-    """A handler that this process has for SIGTERM is not for its workers: they could not be ended."""
+    """Restores SIGTERM: with a handler of this process, its workers could not be ended."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 

@@ -40,7 +40,6 @@ class DefaultStorageClass(Plugin):
         self._classes = Objects(cache, "/storage.k8s.io/storageclasses/")
 
     def admit(self, operation: Operation) -> None:
-        """See Admission."""
         obj = operation.obj
         if operation.verb != "CREATE" or obj is None or operation.target.subresource:
             return
@@ -60,7 +59,6 @@ class DefaultIngressClass(Plugin):
         self._classes = Objects(cache, "/networking.k8s.io/ingressclasses/")
 
     def admit(self, operation: Operation) -> None:
-        """See Admission."""
         obj = operation.obj
         if operation.verb != "CREATE" or obj is None or operation.target.subresource:
             return

@@ -17,6 +17,6 @@ class DefaultTolerationSeconds(Plugin):
         self._seconds = seconds
 
     def admit(self, operation: Operation) -> None:
-        """See Admission; an update that leaves them out gets them again."""
+        """Adds the tolerations; an update that leaves them out gets them again."""
         if operation.obj is not None and not operation.target.subresource:
             tolerate_unready_nodes(operation.obj, self._seconds)

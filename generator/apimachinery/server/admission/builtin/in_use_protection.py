@@ -19,7 +19,6 @@ class StorageObjectInUseProtection(Plugin):
     resources = frozenset(FINALIZERS)
 
     def admit(self, operation: Operation) -> None:
-        """See Admission."""
         if operation.verb != "CREATE" or operation.obj is None or operation.target.subresource:
             return
         served = operation.target.served

@@ -12,6 +12,5 @@ class TaintNodesByCondition(Plugin):
     resources = frozenset({("", "nodes")})
 
     def admit(self, operation: Operation) -> None:
-        """See Admission."""
         if operation.verb == "CREATE" and operation.obj is not None and not operation.target.subresource:
             taint_unready_node(operation.obj)

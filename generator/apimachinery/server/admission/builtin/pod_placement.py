@@ -53,7 +53,6 @@ class ExtendedResourceToleration(Plugin):
     resources = PODS
 
     def admit(self, operation: Operation) -> None:
-        """See Admission."""
         spec = _spec(operation)
         if spec is None:
             return

@@ -21,7 +21,7 @@ class AlwaysPullImages(Plugin):
     resources = frozenset({("", "pods")})
 
     def admit(self, operation: Operation) -> None:
-        """Where an update brings no new image, policies stay as they are."""
+        """Sets every policy to Always, unless the operation is an update that brings no new image."""
         if _is_about(operation):
             for holder, key, _ in _policies((operation.obj or {}).get("spec") or {}):
                 holder[key] = ALWAYS

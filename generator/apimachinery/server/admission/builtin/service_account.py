@@ -165,7 +165,7 @@ def _enforces(account: Json) -> bool:
 
 
 def _check_secrets(operation: Operation, spec: Json, account: Json) -> None:
-    """An account that says so lets its pods use the secrets alone that it names."""
+    """Refuses secrets that the account does not list: it is one whose pods may use only those."""
     name = account["metadata"]["name"]
     allowed = {each.get("name") for each in account.get("secrets") or ()}
     told = f"is not allowed because service account {name} does not reference that"

@@ -19,7 +19,6 @@ class PodTopologyLabels(Plugin):
         self._nodes = Objects(cache, "/core/nodes/")
 
     def admit(self, operation: Operation) -> None:
-        """See Admission."""
         obj, subresource = operation.obj, operation.target.subresource
         if operation.verb != "CREATE" or obj is None or subresource not in ("", "binding"):
             return

@@ -238,7 +238,6 @@ class _Rejected(ApiError):
         self._status = status
 
     def status(self) -> Json:
-        """See ApiError."""
         return self._status
 
 

@@ -67,8 +67,8 @@ class Audit:
         }
 
     def received(self, request: Request, audit_id: str) -> None:
-        """A request whose user is known, or refused (None), begins; sets ``request.trail`` where it is kept. Raises
-        ApiError 500 in a strict mode, where the event cannot be written."""
+        """Notes the beginning of a request of a known user, or of a refused one (None); sets ``request.trail`` if it is
+        kept. Raises ApiError 500 in a strict mode if the event cannot be written."""
         attributes = attributes_for(request)
         kept = self.policy.kept(request.user or NOBODY, attributes)
         self._counts[kept.level].value += 1

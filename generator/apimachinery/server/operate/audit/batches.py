@@ -57,7 +57,6 @@ class Batches:
         self._task: asyncio.Task[None] | None = None
 
     def write(self, event: bytes) -> None:
-        """See AuditBackend."""
         if len(self._waiting) >= self._batching.buffer or self._bytes + len(event) > WAITING_BYTES:
             self._lost.value += 1
             if not self._complained:
@@ -70,7 +69,6 @@ class Batches:
             self._full.set()
 
     def start(self) -> None:
-        """See AuditBackend."""
         self._task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
@@ -125,7 +123,7 @@ class Batches:
             log.error("audit events are lost: %s", fault, extra={"backend": self.name, "events": len(batch)})
 
     async def close(self, seconds: float = 30.0) -> None:
-        """See AuditBackend. What cannot be delivered in time is lost, and counted."""
+        """Delivers what is queued. What cannot be delivered in time is lost, and counted."""
         self._closing = True
         self._full.set()
         if self._task is None:

@@ -74,11 +74,9 @@ class LogFile:
         self._descriptor = os.open(path, flags, 0o600)
         self._size = os.fstat(self._descriptor).st_size
 
-    def start(self) -> None:
-        """See AuditBackend."""
+    def start(self) -> None: ...
 
     def write(self, event: bytes) -> None:
-        """See AuditBackend."""
         if self._legacy:
             event = b"".join(map(legacy_line, event.splitlines()))
         if not event.isascii():
@@ -122,7 +120,6 @@ class LogFile:
             log.error("old audit logs cannot be tidied: %s", fault, extra={"path": self._path})
 
     async def close(self) -> None:
-        """See AuditBackend."""
         if self._tidying is not None:
             self._tidying.join(10)
         if self._path != "-" and self._descriptor >= 0:

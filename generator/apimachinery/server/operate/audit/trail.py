@@ -61,7 +61,6 @@ class AuditedRequest:
         self._user = request.user or NOBODY
 
     def note_object(self, encoded: bytes) -> None:
-        """See Trail."""
         self._object = encoded
 
     def note_name(self, name: str) -> None:

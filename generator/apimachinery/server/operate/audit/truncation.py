@@ -25,7 +25,6 @@ class Truncated:
         self.name, self.strict = backend.name, backend.strict
 
     def write(self, event: bytes) -> None:
-        """See AuditBackend."""
         if len(event) > self._most:
             value = msgspec.json.decode(event)
             cut = [value.pop(key, None) for key in ("requestObject", "responseObject")]
@@ -38,9 +37,7 @@ class Truncated:
         self._backend.write(event)
 
     def start(self) -> None:
-        """See AuditBackend."""
         self._backend.start()
 
     async def close(self) -> None:
-        """See AuditBackend."""
         await self._backend.close()
