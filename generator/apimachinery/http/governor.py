@@ -191,7 +191,7 @@ def weight_of(data: bytes, *, binary: bool = False) -> int:
     no two are without a comma, a colon, a bracket or a line end between them."""
     if binary:
         return BINARY_FACTOR * len(data)
-    values = data.count(b",") + data.count(b":") + data.count(b"{") + data.count(b"[")
+    values = len(data) - len(data.translate(None, b",:{["))  # in one pass
     return len(data) + VALUE_BYTES * values
 
 

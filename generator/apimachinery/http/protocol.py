@@ -11,7 +11,7 @@ States of a connection (RFC 9112)::
                             +--- cannot be read -------+--> LINGERING --> closed
 
 - One request is handled at a time; what a client sends ahead (pipelining) waits, and reading stops
-  while more than one waits.
+  while more than one waits. Of all that was sent ahead one request is begun in a turn of the loop.
 - A body over the limit is not kept. The answer (413) is sent, then what still comes is thrown away for a
   moment: closing at once would reset the connection and lose the answer (RFC 9112 §9.6).
 - ``sweep``, called once a second, ends what takes too long: requests that do not arrive, handlers that do not
@@ -35,6 +35,7 @@ import asyncio
 import logging
 import time
 from collections import deque
+from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol, cast
@@ -53,10 +54,11 @@ from apimachinery.http.messages import (
 )
 from apimachinery.http.queries import unescaped
 from apimachinery.http.reading import MUCH_BYTES, Reading
-from apimachinery.http.sending import JOIN_BYTES, Pace, Sender
+from apimachinery.http.sending import Pace, Sender
 from apimachinery.http.tls import peer_chain
 from apimachinery.http.tunnel import GONE_SECONDS, RESERVED_BYTES, SocketTunnel
-from apimachinery.http.workers import TURN_SECONDS, begin_request
+from apimachinery.http.turns import TURN_SECONDS, Rota
+from apimachinery.http.workers import begin_request
 
 log = logging.getLogger("kubewright.server")
 
@@ -68,7 +70,9 @@ escaping makes text half as long again. Selectors, names and continue tokens hav
 FRAMING_FACTOR = 8
 """A body that comes byte by byte takes six bytes of a chunked message for each of its own."""
 SLICE_BYTES = 16 << 10
-"""So much of a long piece is parsed before the time is looked at."""
+"""So much of a long body is parsed before the time is looked at..."""
+HEAD_SLICE_BYTES = 4 << 10
+"""...and so much of a long piece that may be many requests, each of which takes as long as many kilobytes of a body."""
 LINGER_BYTES = 64 << 20
 LINGER_SECONDS = 2.0
 HALF_SENT_SECONDS = 1.0
@@ -156,6 +160,7 @@ class Connections:
         self.open: set[HttpConnection] = set()
         self.pace = Pace()
         self.reading = Reading()
+        self.ahead = Rota()
         self.ending = False
 
     def __call__(self) -> HttpConnection:
@@ -315,8 +320,12 @@ class HttpConnection(asyncio.Protocol):
         else:
             self._parse(data)
         if self._piece >= MUCH_BYTES and self._state is not ConnectionState.LINGERING:
-            flow = self._credential or self._peer or self._source
-            self._connections.reading.took(self, flow, self._piece)
+            self._connections.reading.took(self, self._flow, self._piece)
+
+    @property
+    def _flow(self) -> Hashable:
+        """Whose turns this connection takes."""
+        return self._credential or self._peer or self._source
 
     def pause(self) -> None:
         self._transport.pause_reading()
@@ -328,7 +337,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _parse(self, data: bytes) -> None:
         try:
-            if len(data) > JOIN_BYTES:
+            if len(data) > HEAD_SLICE_BYTES:
                 self._parse_in_turns(data)
             else:
                 self._parser.feed_data(data)
@@ -346,18 +355,24 @@ class HttpConnection(asyncio.Protocol):
             self._refuse(int(self._fault[:3]), self._fault)
 
     def _parse_in_turns(self, data: bytes) -> None:
-        """Parses a large piece in slices and lets others read in between: a body in chunks of a byte is work."""
-        began = time.thread_time()
-        for low in range(0, len(data), SLICE_BYTES):
+        """Parses a large piece in slices and lets others read in between: a body in chunks of a byte is work, and so
+        are a thousand requests in one piece, of which no more are read ahead."""
+        began, low = time.thread_time(), 0
+        while low < len(data):
+            begun, low = low, low + (SLICE_BYTES if self._is_within_body else HEAD_SLICE_BYTES)
             try:
-                self._parser.feed_data(data[low : low + SLICE_BYTES])
+                self._parser.feed_data(data[begun:low])
             except httptools.HttpParserUpgrade as offer:
-                raise httptools.HttpParserUpgrade(low + offer.args[0]) from None
-            if time.thread_time() - began > TURN_SECONDS:
-                self._unread = data[low + SLICE_BYTES :]
+                raise httptools.HttpParserUpgrade(begun + offer.args[0]) from None
+            if len(self._waiting) > 1 or time.thread_time() - began > TURN_SECONDS:
+                self._unread = data[low:]
                 self._transport.pause_reading()
                 asyncio.get_running_loop().call_soon(self._read_on)
                 return
+
+    @property
+    def _is_within_body(self) -> bool:
+        return self._head_done and not self._dispatched
 
     def _read_on(self) -> None:
         if self._transport.is_closing() or len(self._waiting) > 1:
@@ -604,7 +619,7 @@ class HttpConnection(asyncio.Protocol):
         self._forget()
         self._waiting.append(_Pending(request, self._oversized, keep_alive, chunks, held, head))
         if self._task is None:
-            self._next()
+            self._next(self._handle)
         elif len(self._waiting) > 1:
             self._transport.pause_reading()
 
@@ -621,10 +636,23 @@ class HttpConnection(asyncio.Protocol):
         self._url, self._body = b"", b""
         self._headers, self._repeated = {}, {}
 
-    def _next(self) -> None:
+    def _next(self, handle: Callable[[_Pending], Coroutine[Any, Any, None]]) -> None:
         pending = self._waiting.popleft()
         self._state, self._since = ConnectionState.HANDLING, time.monotonic()
-        self._task = asyncio.get_running_loop().create_task(self._handle(pending))
+        self._task = asyncio.get_running_loop().create_task(handle(pending))
+
+    async def _handle_ahead(self, pending: _Pending) -> None:
+        """Handles a request that was sent ahead, when its turn comes."""
+        try:
+            await self._connections.ahead.turn(self._flow)
+        except asyncio.CancelledError:
+            self._let_go(pending)
+            self._transport.abort()
+            raise
+        if self._transport.is_closing():
+            self._let_go(pending)
+        else:
+            await self._handle(pending)
 
     async def _handle(self, pending: _Pending) -> None:
         request, oversized = pending.request, pending.oversized
@@ -672,7 +700,7 @@ class HttpConnection(asyncio.Protocol):
         elif not keep_alive or self._connections.ending:
             self._transport.close()
         elif self._waiting:
-            self._next()
+            self._next(self._handle_ahead)
             self._read_on()
         elif self._offer is not None:
             offer, self._offer = self._offer, None

@@ -9,9 +9,10 @@ some turns, each of which has to be short.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Hashable
 from typing import Protocol
+
+from apimachinery.http.turns import Rota
 
 MUCH_BYTES = 32 << 10
 """What one delivery has of a large body; the rest of the system reads 64 to 256 KiB at once."""
@@ -32,30 +33,21 @@ class Reading:
     """Whose turn it is to be read."""
 
     def __init__(self) -> None:
-        self._waiting: dict[Hashable, deque[Pausable]] = {}
-        """By flow, in the order of their turns."""
+        self._rota = Rota()
         self._left = TURN_BYTES
-        self._turning = False
+        self._taking = False
 
     def took(self, connection: Pausable, flow: Hashable, size: int) -> None:
         """Counts what a connection of a flow delivered; it may have to wait for its next turn."""
         if size < MUCH_BYTES:
             return
         self._left -= size
-        if not self._turning:
-            self._turning = True
-            asyncio.get_running_loop().call_soon(self._turn)
+        if not self._taking:
+            self._taking = True
+            asyncio.get_running_loop().call_soon(self._begin_turn)
         if self._left <= 0:
             connection.pause()
-            self._waiting.setdefault(flow, deque()).append(connection)
+            self._rota.put(flow, connection.resume)
 
-    def _turn(self) -> None:
-        self._left = TURN_BYTES
-        self._turning = bool(self._waiting)
-        if self._waiting:
-            flow = next(iter(self._waiting))
-            line = self._waiting.pop(flow)
-            line.popleft().resume()
-            if line:
-                self._waiting[flow] = line  # behind the others
-            asyncio.get_running_loop().call_soon(self._turn)
+    def _begin_turn(self) -> None:
+        self._left, self._taking = TURN_BYTES, False

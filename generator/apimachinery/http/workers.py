@@ -29,7 +29,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from typing import Any, Generic, ParamSpec, TypeVar
-from weakref import WeakKeyDictionary
 
 from apimachinery.http.flows import LIGHT_SECONDS, FairLines, Line, on_behalf_of
 
@@ -51,9 +50,6 @@ MOST_FREEZES = 100_000
 ASKING = 2
 """Where work is done that may wait for somebody else: on threads that compute little, and step aside when they wait."""
 ASKING_THREADS = 32
-
-TURN_SECONDS = 0.002
-"""How long work that has to stay on the loop goes on before others have their turn."""
 
 CPU_SECONDS = 30.0
 """What a request may cost on the threads for work."""
@@ -433,38 +429,3 @@ async def apart_if(where: int, work: Callable[_P, _R], *args: _P.args, **kwargs:
         context = copy_context()  # Calls are made on behalf of whoever asks for this work.
         return await asyncio.wrap_future(_asking.submit(lambda: context.run(work, *args, **kwargs)))
     return await apart(work, *args, **kwargs)
-
-
-class Turns:
-    """Work of many steps that stays on the loop, because what it reads may change otherwise: others get their turn in
-    between. Of all such work one piece goes on in a turn of the loop."""
-
-    def __init__(self) -> None:
-        self._since = time.thread_time()
-
-    async def give_way(self) -> None:
-        """Lets others have a turn of the loop once this one has taken its time; call it after each step."""
-        if time.thread_time() - self._since > TURN_SECONDS:
-            loop = asyncio.get_running_loop()
-            turn: asyncio.Future[None] = loop.create_future()
-            line = _waiting.setdefault(loop, deque())
-            line.append(turn)
-            if len(line) == 1:
-                loop.call_soon(_begin_turn, loop)
-            await turn
-            self._since = time.thread_time()
-
-
-_waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, deque[asyncio.Future[None]]] = WeakKeyDictionary()
-"""Whose work waits for a turn of a loop, first come first."""
-
-
-def _begin_turn(loop: asyncio.AbstractEventLoop) -> None:
-    line = _waiting[loop]
-    while line:
-        turn = line.popleft()
-        if not turn.done():  # who waits for it may have been cancelled
-            turn.set_result(None)
-            break
-    if line:
-        loop.call_soon(_begin_turn, loop)

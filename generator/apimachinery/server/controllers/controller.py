@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from time import perf_counter
 
-from apimachinery.http.workers import Turns
+from apimachinery.http.turns import Turns
 from apimachinery.meta import clock
 from apimachinery.meta.errors import ApiError
 from apimachinery.queue.async_work_queue import AsyncWorkQueue

@@ -24,7 +24,7 @@ from typing import Any
 
 import msgspec
 
-from apimachinery.http.workers import Turns
+from apimachinery.http.turns import Turns
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta import clock
 from apimachinery.meta.errors import ApiError

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from apimachinery.http.messages import User
-from apimachinery.http.workers import Turns
+from apimachinery.http.turns import Turns
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.admission.namespaces import NAMESPACES, phase_of

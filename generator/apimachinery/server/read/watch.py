@@ -25,6 +25,7 @@ from typing import Any
 from apimachinery.http.governor import Governor
 from apimachinery.http.messages import StreamResponse
 from apimachinery.http.steps import compute
+from apimachinery.http.turns import Turns
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.answer.failures import storage_failure
 from apimachinery.server.answer.view import Selection, View
@@ -41,6 +42,8 @@ LAST_BOOKMARK_SECONDS = 2.0
 MIN_TIMEOUT_SECONDS = 1800
 RESUMED_STEP = 250
 INITIAL_STEP = 500
+CHECKED_STEP = 50
+"""Records of a first state after which the time is looked at."""
 INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
 
@@ -84,16 +87,18 @@ class _Watch:
 
     async def passed(self, watcher: Watcher) -> AsyncIterator[bytes]:
         """Yields the events of the cache since the revision that was asked for."""
+        turns = Turns()
         for low in range(0, len(self.past), RESUMED_STEP):
             if piece := await self._encoded(self.past[low : low + RESUMED_STEP], watcher.fresh):
                 watcher.fresh = False
                 yield piece
-            await asyncio.sleep(0)
+            await turns.give_way()
 
     async def added(self, records: Sequence[Record], watcher: Watcher) -> AsyncIterator[bytes]:
         """Yields an ADDED event for each record of the first state, some at a time, and never many bytes."""
         piece: list[bytes] = []
         size = 0
+        turns = Turns()
         for number, record in enumerate(records, 1):
             weight = weight_of_events(self.view, len(record.value), self.asks)
             event = (
@@ -111,7 +116,8 @@ class _Watch:
                 if piece:
                     yield b"".join(piece)
                 piece, size = [], 0
-                await asyncio.sleep(0)
+            if number % CHECKED_STEP == 0:
+                await turns.give_way()
         if piece:
             yield b"".join(piece)
 

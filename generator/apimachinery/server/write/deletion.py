@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from apimachinery.http.workers import Turns
+from apimachinery.http.turns import Turns
 from apimachinery.kinds.hooks import Hooks, Json
 from apimachinery.meta.clock import wall
 from apimachinery.meta.errors import ApiError, conflict, not_found
