@@ -25,6 +25,7 @@ from apimachinery.client.endpoint import (
     seconds_until,
 )
 from apimachinery.http.asking import AnswerReader
+from apimachinery.http.async_dialing import async_dial
 
 READ_AHEAD: Final = 1 << 18
 """What is kept of an answer that nobody reads; then the server has to wait."""
@@ -56,7 +57,10 @@ class AsyncLink(asyncio.Protocol):
         """Connects, through proxies, up to where requests may be sent. Raises OSError, ``BadAnswer``,
         ``ConfigError``."""
         async with asyncio.timeout(seconds_until(until)):
-            sock = await (_through_socks(endpoint) if endpoint.is_socks else _connect(*endpoint.first_hop))
+            if endpoint.is_socks:
+                sock = await _through_socks(endpoint)
+            else:
+                sock = await async_dial(*endpoint.first_hop, CONNECT_SECONDS)
             prepare(sock)
             link = cls(context)
             link.until = until
@@ -226,30 +230,6 @@ def _wake(event: asyncio.Future[None] | None) -> None:
 def _fail_late(event: asyncio.Future[None]) -> None:
     if not event.done():
         event.set_exception(TimeoutError("timed out"))
-
-
-async def _connect(host: str, port: int) -> socket.socket:
-    """A connection to the first address of a host that takes one. Raises OSError."""
-    loop = asyncio.get_running_loop()
-    try:  # an address needs no thread that looks it up
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    except socket.gaierror:
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    failure: OSError = OSError(f"{host} has no address")
-    for family, kind, protocol, _, address in found:
-        sock = socket.socket(family, kind, protocol)
-        sock.setblocking(False)
-        try:
-            async with asyncio.timeout(CONNECT_SECONDS):
-                await loop.sock_connect(sock, address)
-            return sock
-        except OSError as error:
-            sock.close()
-            failure = error
-        except BaseException:
-            sock.close()
-            raise
-    raise failure
 
 
 async def _through_socks(endpoint: ServerAddress) -> socket.socket:

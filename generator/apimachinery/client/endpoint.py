@@ -11,13 +11,12 @@ import base64
 import contextlib
 import select
 import socket
-import ssl
 import struct
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from apimachinery.client.bodies import TransportError as TransportError
@@ -25,8 +24,10 @@ from apimachinery.client.config import Config, ConfigError, Credential
 from apimachinery.client.credentials import CredentialSource
 from apimachinery.client.tls import make_tls
 from apimachinery.http.asking import BadAnswer, request_head
-from apimachinery.http.trust import trusting
 from apimachinery.meta.version import VERSION
+
+if TYPE_CHECKING:
+    import ssl
 
 CONNECT_SECONDS: Final = 10.0
 OPENING_SECONDS: Final = 60.0
@@ -152,6 +153,8 @@ class ServerAddress:
         """The TLS context for an HTTP proxy that speaks TLS itself."""
         if self.proxy is None or self.proxy.scheme != "https":
             return None
+        from apimachinery.http.trust import trusting
+
         return context or trusting()
 
     def tunnel_head(self) -> bytes:

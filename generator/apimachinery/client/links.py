@@ -6,12 +6,11 @@ from __future__ import annotations
 import contextlib
 import selectors
 import socket
-import ssl
 import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from apimachinery.client.bodies import TransportError
 from apimachinery.client.config import ConfigError, Credential
@@ -26,6 +25,10 @@ from apimachinery.client.endpoint import (
     seconds_until,
 )
 from apimachinery.http.asking import AnswerReader
+from apimachinery.http.dialing import dial
+
+if TYPE_CHECKING:
+    import ssl
 
 T = TypeVar("T")
 
@@ -52,7 +55,7 @@ class Link:
         if endpoint.is_socks:
             link = cls(_through_socks(endpoint, seconds), context)
         else:
-            link = cls(socket.create_connection(endpoint.first_hop, seconds), context)
+            link = cls(dial(*endpoint.first_hop, seconds), context)
         try:
             prepare(link.sock)
             link.until = time.monotonic() + seconds if until is None else until
@@ -233,6 +236,8 @@ class Wire:
 
     def _do(self, action: Callable[[], T], wanted: int) -> T:
         """Tries as often as the socket has to be waited for."""
+        import ssl  # not at the top: see tls.py
+
         try:
             while True:
                 with self._lock:

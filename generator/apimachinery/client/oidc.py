@@ -12,15 +12,15 @@ from __future__ import annotations
 import base64
 import json
 import os
-import ssl
 import time
 import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from apimachinery.http.trust import trusting
+if TYPE_CHECKING:
+    import ssl
 
 EXPIRY_SECONDS: Final = 10.0
 TIMEOUT_SECONDS: Final = 30.0
@@ -62,6 +62,10 @@ def refreshed(provider: OidcProvider) -> OidcProvider:
         raise OidcError("the id-token has expired and there is no refresh-token: log in again")
     context = None
     if provider.certificate_authority:
+        import ssl
+
+        from apimachinery.http.trust import trusting
+
         try:
             context = trusting(provider.certificate_authority)
         except (ssl.SSLError, ValueError) as error:

@@ -1,15 +1,22 @@
-"""TLS settings of a client, made of what a configuration and its files say."""
+"""TLS settings of a client, made of what a configuration and its files say. OpenSSL is loaded by the first that needs
+it: it takes 4 MB and a fifth of the time of an import, and who speaks plain HTTP has no use for it."""
 
 from __future__ import annotations
 
-import ssl
+from typing import TYPE_CHECKING
 
 from apimachinery.client.config import Config, ConfigError, Credential
-from apimachinery.http.trust import trusting
+
+if TYPE_CHECKING:
+    import ssl
 
 
 def make_tls(config: Config, credential: Credential) -> ssl.SSLContext:
     """The TLS settings of a configuration. Raises ``ConfigError`` for certificates that cannot be used."""
+    import ssl
+
+    from apimachinery.http.trust import trusting
+
     try:
         context = trusting(credential.authority)
     except (ssl.SSLError, UnicodeDecodeError, ValueError) as error:

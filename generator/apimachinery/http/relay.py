@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, quote_plus
 
+from apimachinery.http.dialing import HEAD_START
 from apimachinery.http.messages import (
     BrokenOff,
     Request,
@@ -201,6 +202,7 @@ async def _upgrade(request: Request, destination: Destination) -> Relayed:
                 ssl=context,
                 server_hostname=(destination.server_name or host.strip("[]")) if context else None,
                 limit=FIELD_BYTES,
+                happy_eyeballs_delay=HEAD_START,
             )
     except (OSError, TimeoutError, ValueError) as fault:
         raise CallFailed(why(fault)) from None

@@ -1,0 +1,61 @@
+"""``dialing`` for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Sequence
+
+from apimachinery.http.dialing import HEAD_START, Address, as_sent, socket_for, taking_turns
+
+
+async def async_dial(host: str, port: int, seconds: float) -> socket.socket:
+    """As ``dial``, awaited; the socket does not block."""
+    loop = asyncio.get_running_loop()
+    trying: list[asyncio.Task[socket.socket]] = []
+    made: socket.socket | None = None
+    failure: BaseException = OSError(f"{host} has no address")
+    try:
+        async with asyncio.timeout(seconds):
+            try:  # an address needs no thread that looks it up
+                found = socket.getaddrinfo(
+                    as_sent(host), port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST
+                )
+            except socket.gaierror:
+                found = await loop.getaddrinfo(as_sent(host), port, type=socket.SOCK_STREAM)
+            left = taking_turns(found)
+            while left or trying:
+                if left:
+                    trying.append(loop.create_task(_connect(left.pop(0))))
+                ended, _ = await asyncio.wait(
+                    trying, timeout=HEAD_START if left else None, return_when=asyncio.FIRST_COMPLETED
+                )
+                for task in ended:
+                    error = task.exception()
+                    if error is None:
+                        made = task.result()
+                        return made
+                    trying.remove(task)
+                    failure = error
+    finally:
+        await _give_up(trying, made)
+    raise failure
+
+
+async def _connect(address: Address) -> socket.socket:
+    sock = socket_for(address)
+    try:
+        await asyncio.get_running_loop().sock_connect(sock, address[4])
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+async def _give_up(trying: Sequence[asyncio.Task[socket.socket]], made: socket.socket | None) -> None:
+    """Ends what still connects, and closes what was made but is not used."""
+    for task in trying:
+        task.cancel()
+    for each in await asyncio.gather(*trying, return_exceptions=True):
+        if isinstance(each, socket.socket) and each is not made:
+            each.close()
