@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Iterator
 
-from apimachinery.kinds import checks
+from apimachinery.kinds import checks, remembered
 from apimachinery.kinds.apps import workload_status
 from apimachinery.kinds.core import (
     claims,
@@ -288,6 +288,7 @@ def check_ephemeral_container(ephemeral_container: Json, prefix: str) -> Iterato
         )
 
 
+@remembered.unless_known
 def check_pod_spec(pod_spec: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a PodSpec."""
     yield from checks.not_null(

@@ -162,7 +162,8 @@ class CheckRule:
 class TypeChecks:
     """The checks of one type. Those ``on_create`` are of new objects alone, those ``on_update`` compare with the
     stored object, those ``on_subresource`` are everything asked of a write of that subresource, and only kinds have
-    either; ``skipped`` fields are not gone into."""
+    either; ``skipped`` fields are not gone into. Where it is ``remembered``, a value in which nothing is wrong is
+    looked through once."""
 
     group: str
     version: str
@@ -172,6 +173,7 @@ class TypeChecks:
     on_update: tuple[CheckRule, ...] = ()
     on_subresource: tuple[tuple[str, tuple[CheckRule, ...]], ...] = ()
     skipped: tuple[str, ...] = ()
+    remembered: bool = False
     location: Location = field(compare=False)
 
 

@@ -114,7 +114,9 @@ def read_validation(document: Document, diagnostics: Diagnostics) -> tuple[TypeC
     for type_name, entry in types.items():
         pointer = f"/types/{escape_pointer(type_name)}"
         fields = entry if isinstance(entry, dict) else {"checks": entry}
-        reader.only(fields, {"checks", "on_create", "on_update", "on_subresource", "skip"}, pointer)
+        reader.only(
+            fields, {"checks", "on_create", "on_update", "on_subresource", "skip", "remember"}, pointer
+        )
         place = f"{pointer}/checks" if fields is entry else pointer
         checks = _checks(reader, fields.get("checks", []), place)
         on_create = _checks(reader, fields.get("on_create", []), f"{pointer}/on_create")
@@ -135,6 +137,7 @@ def read_validation(document: Document, diagnostics: Diagnostics) -> tuple[TypeC
                 on_update=on_update,
                 on_subresource=on_subresource,
                 skipped=skipped,
+                remembered=fields.get("remember") is True,
                 location=document.at(pointer),
             )
             for version in versions

@@ -145,7 +145,11 @@ class _Module:
             if steps not in mentioned:
                 self._enter(body, scope, steps, name)
         self.uses |= scope.uses
+        remembers = rules is not None and rules.remembered
+        if remembers:
+            self.checks.add("remembered")
         return (
+            f"{'@remembered.unless_known' + chr(10) if remembers else ''}"
             f"def {self.name(definition)}({scope.root}: Json, prefix: str) -> Iterator[FieldError]:\n"
             f"    {docstring(f'What is wrong with {_article(class_name)} {class_name}.', 4)}\n"
             f"{body.render() or '    yield from ()'}"
