@@ -170,23 +170,22 @@ def bring_into_form(
 
     Adds to ``warnings``. Raises ApiError 400.
     """
-    compiled = served.compiled
-    schema = compiled.schema
-    if fault := decoded.own_fault(served) or schema.decode_fault(obj):
+    fault = decoded.own_fault(served)
+    dropped: list[str] = []
+    if not fault:
+        fault, dropped = served.compiled.schema.read(obj)
+    if fault:
         fault = decoded.misfit(fault, served)
         raise cannot_handle(obj.get("kind") or served.kind, served.version, served.kind, fault)
-    if unknown := unknown_faults(obj, served, validation, decoded, warnings):
+    if unknown := unknown_faults(dropped, validation, decoded, warnings):
         raise cannot_handle(
             obj.get("kind") or served.kind, served.version, served.kind, strict_error(unknown)
         )
     return finish_form(obj, served)
 
 
-def unknown_faults(
-    obj: Json, served: Served, validation: str, decoded: Decoded, warnings: list[str]
-) -> list[str]:
-    """Drops unknown fields, and gives those that ``Strict`` refuses; ``Warn`` makes them warnings."""
-    dropped = served.compiled.schema.prune(obj)
+def unknown_faults(dropped: list[str], validation: str, decoded: Decoded, warnings: list[str]) -> list[str]:
+    """The texts about unknown fields, which were dropped, that ``Strict`` refuses; ``Warn`` makes them warnings."""
     if (not dropped and not decoded.duplicates) or validation == "Ignore":
         return []
     texts = decoded.unknown(dropped)

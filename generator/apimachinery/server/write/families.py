@@ -71,14 +71,17 @@ class BuiltInWrites:
             return False
         return differs_at(target.as_sent(new) if target.served.hooks.counts_empties else new, old, fields)
 
-    def fit_applied(self, target: WriteTarget, new: Json, applied: Json) -> None:
-        """Sees to it that a merged object fits the struct, which the schema of the merge does not promise. Raises
-        ApiError 500."""
+    def fit_applied(self, target: WriteTarget, new: Json, applied: Json) -> list[str]:
+        """Sees to it that a merged object fits the struct, which the schema of the merge does not promise; the unknown
+        fields, which it drops. Raises ApiError 500."""
         schema = target.served.compiled.schema
-        if schema.decode_fault(new):
+        fault, dropped = schema.read(new)
+        if fault:
             schema.restore(new)
             if fault := schema.restore_fault(new):
                 raise _unconverted(applied, target.served, fault)
+            dropped = schema.prune(new)
+        return dropped
 
     def finish_applied(self, target: WriteTarget, new: Json) -> None:
         """Brings a merged object into form; notes what is empty in it."""
@@ -111,7 +114,7 @@ class CustomWrites:
             not target.served.has_status and new.get("status") != old.get("status")
         )
 
-    def fit_applied(self, target: WriteTarget, new: Json, applied: Json) -> None:
+    def fit_applied(self, target: WriteTarget, new: Json, applied: Json) -> list[str]:
         """kube-apiserver stores what was applied as it is, and drops what metadata has no need of when it reads it or
         brings it to another version."""
         served, metadata = target.served, metadata_of(new)
@@ -123,8 +126,10 @@ class CustomWrites:
             del metadata["creationTimestamp"]
         as_stored = not target.subresource and served.api_version == served.storage_version
         target.has_empties = as_stored and _has_empties(metadata)
-        if fault := served.compiled.schema.decode_fault(new):
+        fault, dropped = served.compiled.schema.read(new)
+        if fault:
             raise patch_fault(encoded(new), fault)
+        return dropped
 
     def finish_applied(self, target: WriteTarget, new: Json) -> None:
         """Keeps nulls of what is applied, so that they are refused; a create drops them."""

@@ -137,17 +137,18 @@ def patched(target: WriteTarget, old: Json, change: Change, warnings: Iterable[s
         new = {**new, "kind": served.kind, "apiVersion": served.api_version}
     served.family.check_patched_kind(served, new, target.name, lambda: show(new), patch_fault)
     schema = served.compiled.schema
-    fault = schema.decode_fault(new)
+    fault, dropped = schema.read(new)
     if fault and restores:
         shown, new = new, copied(new)
         schema.restore(new)
         # It reads the fields in the order of the struct.
         if fault := schema.restore_fault(_in_struct_order(new, target)):
             raise patch_fault(show(shown), fault)
+        dropped = schema.prune(new)
     if fault:
         raise patch_fault(show(new), fault)
     decoded = Decoded(duplicates=target.duplicates)
-    if unknown := unknown_faults(new, served, target.options.validation, decoded, target.warnings):
+    if unknown := unknown_faults(dropped, target.options.validation, decoded, target.warnings):
         # What is shown still has the fields that nobody knows.
         raise patch_fault(show(change(old)[0]), strict_error(unknown))
     target.empties = finish_form(new, served)
