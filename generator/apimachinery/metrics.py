@@ -11,7 +11,7 @@ There are no locks: whoever counts from several threads brings one.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
@@ -203,6 +203,35 @@ def exposition(families: Sequence[Shown]) -> str:
         )
         lines += family.lines()
     return "\n".join(lines) + "\n"
+
+
+def with_others(own: str, others: Mapping[str, str]) -> str:
+    """A page with the series of other processes, which have their process as the label ``worker``."""
+    families = _families(own)
+    for worker, page in others.items():
+        label = f'worker="{_quoted(worker)}"'
+        for name, lines in _families(page).items():
+            known = families.setdefault(name, [line for line in lines if line.startswith("#")])
+            known += [_labelled(line, label) for line in lines if not line.startswith("#")]
+    return "\n".join([line for lines in families.values() for line in lines]) + "\n"
+
+
+def _families(page: str) -> dict[str, list[str]]:
+    """The lines of each family of a page."""
+    families: dict[str, list[str]] = {}
+    for line in page.splitlines():
+        if line.startswith("# HELP "):
+            lines = families.setdefault(line.split(" ", 3)[2], [])
+        lines.append(line)
+    return families
+
+
+def _labelled(line: str, label: str) -> str:
+    name, brace, rest = line.partition("{")
+    if brace:
+        return f"{name}{{{label},{rest}"
+    name, _, rest = line.partition(" ")
+    return f"{name}{{{label}}} {rest}"
 
 
 def number(value: float) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from tests.storage.followed import FollowedStorage
 
 from apimachinery.storage import memory
 from apimachinery.storage.interface import (
@@ -40,14 +41,16 @@ def stored(revision: int, text: str = "x") -> bytes:
     return (OBJECT % (revision, text)).encode()
 
 
-@pytest.fixture(params=["memory", "sqlite", "etcd"])
+@pytest.fixture(params=["memory", "sqlite", "followed", "etcd"])
 def tell(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Story], None]:
     """Runs a story on a fresh storage."""
-    url = {"memory": "memory://", "sqlite": f"sqlite:///{tmp_path}/log.db"}.get(request.param)
-    url = url or request.getfixturevalue("etcd_url")
+    urls = {"memory": "memory://", "sqlite": f"sqlite:///{tmp_path}/log.db", "followed": "memory://"}
+    url = urls.get(request.param) or request.getfixturevalue("etcd_url")
 
     async def run(story: Story) -> None:
         storage = await open_storage(url)
+        if request.param == "followed":
+            storage = await FollowedStorage.over(storage)
         try:
             await story(storage)
         finally:

@@ -16,6 +16,9 @@ import contextlib
 import logging
 import socket
 import ssl
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, Protocol
 
 from apimachinery.http.protocol import Connections, HttpConnection
 from apimachinery.http.tls import HANDSHAKE_SECONDS
@@ -32,15 +35,80 @@ def tls_bytes(loop: asyncio.AbstractEventLoop) -> int:
     return UVLOOP_BYTES if type(loop).__module__.startswith("uvloop") else ASYNCIO_BYTES
 
 
+class Listening(Protocol):
+    """What accepts connections on sockets."""
+
+    @property
+    def sockets(self) -> Sequence[socket.socket]:
+        """Where."""
+
+    def close(self) -> None:
+        """Accepts nothing more."""
+
+    async def wait_closed(self) -> None:
+        """Waits until nothing is accepted any more."""
+
+
+async def bound_sockets(host: str, port: int, number: int = 1) -> list[list[socket.socket]]:
+    """Sockets on all addresses of a host, that do not listen yet; several times the same ones, so that as many
+    processes may listen, among which the kernel shares connections (SO_REUSEPORT). Raises OSError, also where another
+    program listens there, which the kernel would share them with too."""
+    found = await asyncio.get_running_loop().getaddrinfo(
+        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    places = list(dict.fromkeys(found))
+    sockets: list[list[socket.socket]] = []
+    try:
+        if number > 1 and port:
+            for each in [_bound(family, address) for family, _, _, _, address in places]:
+                each.close()
+        for _ in range(number):
+            own: list[socket.socket] = []
+            sockets.append(own)
+            for family, _, _, _, address in places:
+                own.append(_bound(family, (address[0], port, *address[2:]), several=number > 1))
+                if number > 1:
+                    port = port or own[-1].getsockname()[1]
+    except OSError:
+        for each in chain.from_iterable(sockets):
+            each.close()
+        raise
+    return sockets
+
+
+def _bound(family: int, address: tuple[Any, ...], *, several: bool = False) -> socket.socket:
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if several:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if family == socket.AF_INET6:
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        made.setblocking(False)
+        made.bind(address)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
 class TlsListener:
     """Listens on sockets, as ``asyncio.Server`` does."""
 
     def __init__(
         self, connections: Connections, context: ssl.SSLContext, sockets: list[socket.socket]
     ) -> None:
+        """``sockets`` are bound. Raises OSError where they cannot listen."""
         self._connections = connections
         self._context = context
         self.sockets = sockets
+        try:
+            for each in sockets:
+                each.listen(BACKLOG)
+        except OSError:
+            for each in sockets:
+                each.close()
+            raise
         loop = asyncio.get_running_loop()
         self._weight = tls_bytes(loop)
         self._accepting = [loop.create_task(self._accept(each)) for each in sockets]
@@ -49,24 +117,7 @@ class TlsListener:
     @classmethod
     async def on(cls, connections: Connections, context: ssl.SSLContext, host: str, port: int) -> TlsListener:
         """Listens on all addresses of a host. Raises OSError."""
-        found = await asyncio.get_running_loop().getaddrinfo(
-            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )
-        sockets: list[socket.socket] = []
-        try:
-            for family, kind, protocol, _, address in dict.fromkeys(found):
-                each = socket.socket(family, kind, protocol)
-                sockets.append(each)
-                each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                if family == socket.AF_INET6:
-                    each.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-                each.setblocking(False)
-                each.bind(address)
-                each.listen(BACKLOG)
-        except OSError:
-            for each in sockets:
-                each.close()
-            raise
+        (sockets,) = await bound_sockets(host, port)
         return cls(connections, context, sockets)
 
     async def _accept(self, listening: socket.socket) -> None:
@@ -104,6 +155,13 @@ class TlsListener:
         finally:
             connection.never_made()
 
+    def leave(self) -> None:
+        """Accepts nothing more; what is in its handshake goes on."""
+        for task in self._accepting:
+            task.cancel()
+        for each in self.sockets:
+            each.close()
+
     def close(self) -> None:
         """Accepts nothing more, and ends what is in its handshake."""
         for task in (*self._accepting, *self._handshakes):
@@ -114,3 +172,38 @@ class TlsListener:
     async def wait_closed(self) -> None:
         """Waits until nothing is accepted any more."""
         await asyncio.gather(*self._accepting, *self._handshakes, return_exceptions=True)
+
+
+class PlainListener:
+    """Listens without TLS on sockets that are bound."""
+
+    def __init__(self, servers: list[asyncio.Server]) -> None:
+        self._servers = servers
+        self.sockets = [each for server in servers for each in server.sockets]
+
+    @classmethod
+    async def on(cls, connections: Connections, sockets: list[socket.socket]) -> PlainListener:
+        """Listens. Raises OSError."""
+        loop = asyncio.get_running_loop()
+        return cls([await loop.create_server(connections, sock=each, backlog=BACKLOG) for each in sockets])
+
+    def leave(self) -> None:
+        """Accepts nothing more; connections go on."""
+        for each in self._servers:
+            each.close()
+
+    close = leave
+
+    async def wait_closed(self) -> None:
+        """Waits until nothing is accepted any more."""
+        for each in self._servers:
+            await each.wait_closed()
+
+
+async def listen_on(
+    connections: Connections, context: ssl.SSLContext | None, sockets: list[socket.socket]
+) -> TlsListener | PlainListener:
+    """Listens on sockets that are bound. Raises OSError."""
+    if context is not None:
+        return TlsListener(connections, context, sockets)
+    return await PlainListener.on(connections, sockets)

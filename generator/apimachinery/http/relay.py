@@ -233,7 +233,7 @@ async def _upgrade(request: Request, destination: Destination) -> Relayed:
         try:
             tunnel.write(raw)
             if status == 101:
-                await _pump(tunnel, reader, writer)
+                await pump(tunnel, reader, writer)
             else:
                 async with asyncio.timeout(REFUSAL_SECONDS):
                     await _copy(reader, tunnel)
@@ -258,7 +258,7 @@ def _request_head(request: Request, destination: Destination) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode()
 
 
-async def _pump(tunnel: Tunnel, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def pump(tunnel: Tunnel, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Both directions, until one ends."""
 
     async def forward() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -259,6 +259,11 @@ class ApiParts:
         from apimachinery.server.node.usage import NodeUsage
 
         return NodeUsage(self.node)
+
+    @property
+    def computed_names(self) -> Collection[tuple[str, str, str]]:
+        """Those of which nothing is stored, by group, version and plural."""
+        return self._computed.keys()
 
     @cached_property
     def _computed(self) -> dict[tuple[str, str, str], Computed]:

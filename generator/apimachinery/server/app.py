@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import count
 from time import perf_counter
@@ -84,7 +84,9 @@ class App:
         tracing: Tracing | None = None,
         debug: Debug | None = None,
         browsers: BrowserRules | None = None,
+        all_metrics: Callable[[str], Awaitable[str]] | None = None,
     ) -> None:
+        """``all_metrics`` adds to this process's metrics those of others that serve with it."""
         self._api = api
         self._access = access
         self._health = health
@@ -97,6 +99,7 @@ class App:
         self._tracing = tracing
         self._debug = debug
         self._browsers = browsers
+        self._all_metrics = all_metrics
         limits = limits or ServerLimits()
         self._free = {True: limits.reads, False: limits.writes}
         self._dropped = metrics.counter(
@@ -266,6 +269,8 @@ class App:
         if request.path == "/metrics":
             # Not among the long work of requests, of which there may be much just when this is asked for.
             shown = await compute(ASKS, exposition, self._metrics.current())
+            if self._all_metrics is not None:
+                shown = await self._all_metrics(shown)
             return Response(200, shown.encode(), TEXT)
         if request.path.startswith("/debug/") and self._debug is not None:
             return await self._debug.answer(request)

@@ -8,9 +8,9 @@ from functools import cached_property, partial
 
 from apimachinery.access.control import Access, AccessOptions
 from apimachinery.http.governor import trim
-from apimachinery.http.handshakes import BACKLOG, TlsListener
+from apimachinery.http.handshakes import BACKLOG, Listening, TlsListener
 from apimachinery.http.outgoing import Outgoing
-from apimachinery.http.protocol import Connections
+from apimachinery.http.protocol import Application, Connections
 from apimachinery.http.workers import end_costly
 from apimachinery.meta import clock
 from apimachinery.metrics import Metrics
@@ -25,6 +25,7 @@ from apimachinery.server.operate.loop_lag import LoopLag
 from apimachinery.server.operate.process_metrics import add_process_metrics
 from apimachinery.server.operate.reload import Reload, Reloads
 from apimachinery.storage.compaction import compact_for_ever
+from apimachinery.storage.interface import Storage
 from apimachinery.storage.url import open_storage
 from apimachinery.storage.watch_cache import WatchCache
 
@@ -48,7 +49,7 @@ class ServerParts:
         self._options, self._access = options, access
         self._build, self._make_audit = build, make_audit
         self._cache: WatchCache | None = None
-        self._listener: asyncio.Server | TlsListener | None = None
+        self._listener: asyncio.Server | Listening | None = None
         self._assembly = Assembly(self.table())
 
     def table(self) -> list[Make]:
@@ -79,12 +80,15 @@ class ServerParts:
         clock.enter(self._options.clock)
 
     async def _open_storage(self) -> None:
-        storage = await open_storage(self._options.storage, self._options.storage_options)
+        storage = await self._make_storage()
         try:
             self._cache = await WatchCache.open(storage, self._options.judge)
         except BaseException:
             await storage.close()
             raise
+
+    async def _make_storage(self) -> Storage:
+        return await open_storage(self._options.storage, self._options.storage_options)
 
     async def _close_storage(self) -> None:
         await self.backend.storage.close()
@@ -157,11 +161,20 @@ class ServerParts:
             tracing=options.tracing,
             debug=Debug(pages) if options.profiling else None,
             browsers=options.browsers,
+            all_metrics=self._all_metrics,
         )
+
+    @property
+    def _application(self) -> Application:
+        return self._app
+
+    async def _all_metrics(self, own: str) -> str:
+        """The page of metrics, of which this process has ``own``."""
+        return own
 
     @cached_property
     def _connections(self) -> Connections:
-        return Connections(self._app, self._options.limits, self.backend.governor)
+        return Connections(self._application, self._options.limits, self.backend.governor)
 
     async def _listen(self) -> None:
         connections, options = self._connections, self._options

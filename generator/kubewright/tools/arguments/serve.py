@@ -142,7 +142,14 @@ def _add_storage(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_lifecycle(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("process", "generated files, timeouts, shutdown").add_argument
+    add = parser.add_argument_group("process", "workers, generated files, timeouts, shutdown").add_argument
+    add(
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="processes that answer reads, one of which also writes (default %(default)s)",
+    )
     add(
         "--cert-dir",
         type=Path,

@@ -11,12 +11,14 @@ import json
 import logging
 import os
 import shlex
+import socket
 import ssl
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +39,9 @@ from apimachinery.server.catalog.options import (
 from apimachinery.server.catalog.runtime_config import known_runtime_config
 from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.operate.tracing import Tracing
-from apimachinery.server.process import Server, ServerOptions
+from apimachinery.server.process import BuildApi, Server, ServerOptions
 from apimachinery.server.write.allocation_ranges import parse_networks, parse_ports
+from apimachinery.storage.following.board import RevisionBoard
 from apimachinery.storage.interface import StorageError
 from apimachinery.storage.url import StorageUrlError, is_etcd, is_snapshot, storage_path
 from kubewright.diagnostics import printable
@@ -51,6 +54,7 @@ from kubewright.tools.serve.exploring import ServedExplorer
 from kubewright.tools.serve.https import browser_rules, https
 from kubewright.tools.serve.names import said, settle
 from kubewright.tools.serve.remote import duration
+from kubewright.tools.serve.workers import Processes, check_workers, end_with_writer, number_lines, until
 
 SWITCH_SECONDS = 0.0005
 """The writing thread must not wait 5 ms (Python's default) for the interpreter after each commit; and the loop, which
@@ -122,16 +126,24 @@ def _run(options: argparse.Namespace, ends: ExitStack) -> int:
         audit, lines = operate.make_audit(options)
         security.granted.summary.extend(lines)
         tracing = operate.make_tracing(options)
+        processes = _processes(options, api_options, security, folder)
     except (OptionError, ValueError, StorageUrlError, OSError) as fault:
         # Every reader of files and options raises a ValueError that names file or option.
         print(printable(f"kubewright serve: error: {fault}"), file=sys.stderr)
         return 2
     try:
-        code: int = _event_loop()(_serve(options, api_options, security, folder, audit, tracing))
+        code: int = _event_loop()(_serve(options, api_options, security, folder, audit, tracing, processes))
         return code
     except (StorageError, StorageUrlError, OptionError, CallFailed, BadConfiguration, OSError) as fault:
         print(printable(f"kubewright serve: error: {fault}"), file=sys.stderr)
         return 2
+
+
+def _processes(
+    options: argparse.Namespace, api_options: ApiOptions, security: _Security, folder: Path
+) -> Processes | None:
+    reader = partial(_run_reader, options, api_options, security, folder)
+    return Processes.of(check_workers(options), api_options.packages, reader)
 
 
 def _advertised(options: argparse.Namespace) -> str:
@@ -282,9 +294,8 @@ async def _serve(
     folder: Path,
     audit: operate.MakeAudit | None,
     tracing: Tracing | None,
+    processes: Processes | None,
 ) -> int:
-    from apimachinery.server.api import build_api
-
     found = security.delegation
     if found is not None:
         api_options = replace(api_options, namespaces=found.cluster.namespaces(found.outgoing))
@@ -293,12 +304,8 @@ async def _serve(
         except BaseException:
             await found.outgoing.close()
             raise
-    server = Server(
-        _server_options(options, api_options, security, folder, tracing),
-        security.granted.options,
-        lambda backend: build_api(backend, api_options),
-        audit,
-    )
+    server_options = _server_options(options, api_options, security, folder, tracing)
+    server = _server(server_options, security, api_options, audit, processes)
     asked = asyncio.Event()
     on_signals(asked.set)
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -319,6 +326,67 @@ async def _serve(
         await explorer.stop()
     await server.stop()
     return 0
+
+
+def _server(
+    options: ServerOptions,
+    security: _Security,
+    api_options: ApiOptions,
+    audit: operate.MakeAudit | None,
+    processes: Processes | None,
+) -> Server:
+    """This process's server."""
+    access, build = security.granted.options, _build(api_options)
+    if processes is None:
+        return Server(options, access, build, audit)
+    from apimachinery.server.leading import LeadingServer
+
+    spawn = processes.nursery.spawn
+    return LeadingServer(options, access, build, audit, processes.workers, processes.board, spawn)
+
+
+def _build(api_options: ApiOptions) -> BuildApi:
+    from apimachinery.server.api import build_api
+
+    return lambda backend: build_api(backend, api_options)
+
+
+def _run_reader(
+    options: argparse.Namespace,
+    api_options: ApiOptions,
+    security: _Security,
+    folder: Path,
+    board: RevisionBoard,
+    number: int,
+    door: socket.socket,
+    sockets: Sequence[socket.socket],
+) -> int:
+    """Serves as a reader of this server until the writer ends it, in a process of its own."""
+    from apimachinery.server.leading import share_of
+    from apimachinery.server.reader import ReaderServer
+
+    async def serve() -> int:
+        asked = asyncio.Event()
+        given = _server_options(options, api_options, security, folder, None)
+        server = ReaderServer(
+            replace(given, in_flight=share_of(given.in_flight, options.workers)),
+            security.granted.options,
+            _build(api_options),
+            board,
+            door,
+            sockets,
+            asked=asked.set,
+            lost=end_with_writer,
+        )
+        sys.setswitchinterval(SWITCH_SECONDS)
+        await _start(server, options)
+        await until(asked)
+        await server.stop()
+        return 0
+
+    number_lines(number)
+    code: int = _event_loop()(serve())
+    return code
 
 
 def _server_options(

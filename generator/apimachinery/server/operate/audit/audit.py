@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -121,6 +122,12 @@ class Audit:
         self._events.value += 1
         for backend in self.backends:
             backend.write(event)
+
+    def take_event(self, event: bytes) -> None:
+        """Writes an event that another process of this server made."""
+        for backend in self.backends:
+            with contextlib.suppress(OSError):  # counted by the backend
+                backend.write(event)
 
     def take(self, policy: AuditPolicy) -> None:
         """Keeps by another policy from now on; requests under way are kept as they were begun."""

@@ -1,0 +1,1 @@
+"""The log of one process, followed by other processes of the same server."""
