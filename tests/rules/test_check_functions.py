@@ -13,7 +13,7 @@ import yaml
 from kubewright.source.check_functions import check_function
 
 SPECS = Path(__file__).parents[2] / "specs"
-OWN = frozenset({"check", "at", "when", "beside"})
+OWN = frozenset({"check", "at", "when", "beside", "versions"})
 
 
 def lines() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -25,7 +25,7 @@ def lines() -> Iterator[tuple[str, dict[str, Any]]]:
             below = (fields.get("on_subresource") or {}).values()
             for part in (*(fields.get(key) or () for key in ("checks", "on_create", "on_update")), *below):
                 for line in part:
-                    if "check" in line and line["at"] and not line["at"].endswith(("]", "}")):
+                    if "check" in line and line["at"] and not str(line["at"]).endswith(("*]", "}")):
                         arguments = {key: value for key, value in line.items() if key not in OWN}
                         if (known := (line["check"], repr(arguments), "beside" in line)) not in seen:
                             seen.add(known)

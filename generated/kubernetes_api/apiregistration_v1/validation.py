@@ -4,14 +4,79 @@
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.kinds import checks
 from apimachinery.kinds.apiregistration import api_services
-from apimachinery.kinds.fields import Json
+from apimachinery.kinds.fields import Json, numbered, struct
+from apimachinery.kinds.predicates import is_set
 from apimachinery.meta.field_errors import FieldError
 
 
 def check_api_service(api_service: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with an APIService."""
-    yield from api_services.api_service(api_service, prefix.removesuffix("."))
+    yield from api_services.name(api_service, prefix.removesuffix("."))
+    if (spec := struct(api_service, "spec")) is not None:
+        yield from check_api_service_spec(spec, f"{prefix}spec.")
+
+
+def check_api_service_spec(api_service_spec: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with an APIServiceSpec."""
+    if not api_service_spec.get("group") and api_service_spec.get("version") != "v1":
+        yield from checks.demand(
+            api_service_spec.get("group"),
+            f"{prefix}group",
+            detail="only v1 may have an empty group and it better be legacy kube",
+        )
+    if api_service_spec.get("group") is not None:
+        yield from checks.string_format(api_service_spec["group"], f"{prefix}group", format="dns-subdomain")
+    yield from checks.text(api_service_spec.get("version"), f"{prefix}version", format="dns-1035-label")
+    yield from checks.number(
+        api_service_spec.get("groupPriorityMinimum"),
+        f"{prefix}groupPriorityMinimum",
+        least=1,
+        most=20000,
+        detail="must be positive and less than 20000",
+    )
+    yield from checks.number(
+        api_service_spec.get("versionPriority"),
+        f"{prefix}versionPriority",
+        least=1,
+        most=1000,
+        detail="must be positive and less than 1000",
+    )
+    if api_service_spec.get("caBundle") is not None and api_service_spec.get("service") is None:
+        yield from api_services.local_bundle(api_service_spec["caBundle"], f"{prefix}caBundle")
+    if api_service_spec.get("service") is None and api_service_spec.get("insecureSkipTLSVerify") is True:
+        yield from checks.refuse(
+            api_service_spec.get("insecureSkipTLSVerify"),
+            f"{prefix}insecureSkipTLSVerify",
+            detail="local APIServices may not have insecureSkipTLSVerify",
+        )
+    if (service := struct(api_service_spec, "service")) is not None:
+        yield from check_service_reference(service, f"{prefix}service.")
+    if (
+        is_set(api_service_spec.get("service"))
+        and api_service_spec.get("insecureSkipTLSVerify") is True
+        and api_service_spec.get("caBundle")
+    ):
+        yield from checks.refuse(
+            api_service_spec.get("insecureSkipTLSVerify"),
+            f"{prefix}insecureSkipTLSVerify",
+            detail="may not be true if caBundle is present",
+        )
+
+
+def check_service_reference(service_reference: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with a ServiceReference."""
+    yield from checks.required(service_reference.get("namespace"), f"{prefix}namespace")
+    yield from checks.required(service_reference.get("name"), f"{prefix}name")
+    if service_reference.get("port") is not None:
+        yield from checks.between(
+            service_reference["port"],
+            f"{prefix}port",
+            least=1,
+            most=65535,
+            detail="port is not valid: must be between 1 and 65535, inclusive",
+        )
 
 
 def validate_api_service(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -21,7 +86,13 @@ def validate_api_service(new: Json, old: Json | None = None) -> list[FieldError]
 
 def check_api_service_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of an APIService."""
-    yield from api_services.api_service_status(new, prefix.removesuffix("."), old)
+    if (status := struct(new, "status")) is not None and status.get("conditions"):
+        for condition_index, condition in numbered(status, "conditions"):
+            yield from checks.supported(
+                condition.get("status"),
+                f"{prefix}status.conditions[{condition_index}].status",
+                values=("True", "False", "Unknown"),
+            )
 
 
 VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {

@@ -286,7 +286,36 @@ def check_daemon_set_update(new: Json, old: Json, prefix: str = "") -> Iterator[
 
 def check_daemon_set_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a DaemonSet."""
-    yield from workload_status.daemon_set(new, prefix.removesuffix("."), old)
+    if (status := struct(new, "status")) is not None:
+        if status.get("currentNumberScheduled") is not None:
+            yield from checks.minimum(
+                status["currentNumberScheduled"], f"{prefix}status.currentNumberScheduled"
+            )
+        if status.get("numberMisscheduled") is not None:
+            yield from checks.minimum(status["numberMisscheduled"], f"{prefix}status.numberMisscheduled")
+        if status.get("desiredNumberScheduled") is not None:
+            yield from checks.minimum(
+                status["desiredNumberScheduled"], f"{prefix}status.desiredNumberScheduled"
+            )
+        if status.get("numberReady") is not None:
+            yield from checks.minimum(status["numberReady"], f"{prefix}status.numberReady")
+        if status.get("observedGeneration") is not None:
+            yield from checks.minimum(status["observedGeneration"], f"{prefix}status.observedGeneration")
+        if status.get("updatedNumberScheduled") is not None:
+            yield from checks.minimum(
+                status["updatedNumberScheduled"], f"{prefix}status.updatedNumberScheduled"
+            )
+        if status.get("numberAvailable") is not None:
+            yield from checks.minimum(status["numberAvailable"], f"{prefix}status.numberAvailable")
+        if status.get("numberUnavailable") is not None:
+            yield from checks.minimum(status["numberUnavailable"], f"{prefix}status.numberUnavailable")
+        if status.get("collisionCount") is not None:
+            yield from checks.minimum(status["collisionCount"], f"{prefix}status.collisionCount")
+        yield from workload_status.not_less(
+            status.get("collisionCount"),
+            f"{prefix}status.collisionCount",
+            lookup(old, "status", "collisionCount"),
+        )
 
 
 def validate_deployment(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -307,7 +336,33 @@ def check_deployment_update(new: Json, old: Json, prefix: str = "") -> Iterator[
 
 def check_deployment_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a Deployment."""
-    yield from workload_status.deployment(new, prefix.removesuffix("."), old)
+    if (status := struct(new, "status")) is not None:
+        if status.get("replicas") is not None:
+            yield from checks.minimum(status["replicas"], f"{prefix}status.replicas")
+        if status.get("updatedReplicas") is not None:
+            yield from checks.minimum(status["updatedReplicas"], f"{prefix}status.updatedReplicas")
+        if status.get("readyReplicas") is not None:
+            yield from checks.minimum(status["readyReplicas"], f"{prefix}status.readyReplicas")
+        if status.get("availableReplicas") is not None:
+            yield from checks.minimum(status["availableReplicas"], f"{prefix}status.availableReplicas")
+        if status.get("unavailableReplicas") is not None:
+            yield from checks.minimum(status["unavailableReplicas"], f"{prefix}status.unavailableReplicas")
+        if status.get("terminatingReplicas") is not None:
+            yield from checks.minimum(status["terminatingReplicas"], f"{prefix}status.terminatingReplicas")
+        if status.get("observedGeneration") is not None:
+            yield from checks.minimum(status["observedGeneration"], f"{prefix}status.observedGeneration")
+        if status.get("collisionCount") is not None:
+            yield from checks.minimum(status["collisionCount"], f"{prefix}status.collisionCount")
+    if new.get("status") is not None:
+        yield from workload_status.within_replicas(
+            new["status"], f"{prefix}status", fields=("updatedReplicas", "readyReplicas", "availableReplicas")
+        )
+    if status is not None:
+        yield from workload_status.not_less(
+            status.get("collisionCount"),
+            f"{prefix}status.collisionCount",
+            lookup(old, "status", "collisionCount"),
+        )
 
 
 def validate_replica_set(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -328,7 +383,25 @@ def check_replica_set_update(new: Json, old: Json, prefix: str = "") -> Iterator
 
 def check_replica_set_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a ReplicaSet."""
-    yield from workload_status.replica_set(new, prefix.removesuffix("."), old)
+    if (status := struct(new, "status")) is not None:
+        if status.get("replicas") is not None:
+            yield from checks.minimum(status["replicas"], f"{prefix}status.replicas")
+        if status.get("fullyLabeledReplicas") is not None:
+            yield from checks.minimum(status["fullyLabeledReplicas"], f"{prefix}status.fullyLabeledReplicas")
+        if status.get("readyReplicas") is not None:
+            yield from checks.minimum(status["readyReplicas"], f"{prefix}status.readyReplicas")
+        if status.get("availableReplicas") is not None:
+            yield from checks.minimum(status["availableReplicas"], f"{prefix}status.availableReplicas")
+        if status.get("terminatingReplicas") is not None:
+            yield from checks.minimum(status["terminatingReplicas"], f"{prefix}status.terminatingReplicas")
+        if status.get("observedGeneration") is not None:
+            yield from checks.minimum(status["observedGeneration"], f"{prefix}status.observedGeneration")
+    if new.get("status") is not None:
+        yield from workload_status.within_replicas(
+            new["status"],
+            f"{prefix}status",
+            fields=("fullyLabeledReplicas", "readyReplicas", "availableReplicas"),
+        )
 
 
 def validate_stateful_set(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -356,7 +429,34 @@ def check_stateful_set_update(new: Json, old: Json, prefix: str = "") -> Iterato
 
 def check_stateful_set_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a StatefulSet."""
-    yield from workload_status.stateful_set(new, prefix.removesuffix("."), old)
+    if (status := struct(new, "status")) is not None:
+        if status.get("replicas") is not None:
+            yield from checks.minimum(status["replicas"], f"{prefix}status.replicas")
+        if status.get("readyReplicas") is not None:
+            yield from checks.minimum(status["readyReplicas"], f"{prefix}status.readyReplicas")
+        if status.get("currentReplicas") is not None:
+            yield from checks.minimum(status["currentReplicas"], f"{prefix}status.currentReplicas")
+        if status.get("updatedReplicas") is not None:
+            yield from checks.minimum(status["updatedReplicas"], f"{prefix}status.updatedReplicas")
+        if status.get("availableReplicas") is not None:
+            yield from checks.minimum(status["availableReplicas"], f"{prefix}status.availableReplicas")
+        if status.get("observedGeneration") is not None:
+            yield from checks.minimum(status["observedGeneration"], f"{prefix}status.observedGeneration")
+        if status.get("collisionCount") is not None:
+            yield from checks.minimum(status["collisionCount"], f"{prefix}status.collisionCount")
+    if new.get("status") is not None:
+        yield from workload_status.within_replicas(
+            new["status"],
+            f"{prefix}status",
+            fields=("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"),
+            ready="status.readyReplicas",
+        )
+    if status is not None:
+        yield from workload_status.not_less(
+            status.get("collisionCount"),
+            f"{prefix}status.collisionCount",
+            lookup(old, "status", "collisionCount"),
+        )
 
 
 VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {

@@ -4,14 +4,74 @@
 
 from collections.abc import Callable, Iterator
 
+from apimachinery.kinds import checks
 from apimachinery.kinds.autoscaling import autoscalers
-from apimachinery.kinds.fields import Json, lookup, struct
+from apimachinery.kinds.fields import Json, lookup, numbered, struct
 from apimachinery.meta.field_errors import FieldError
 
 
 def check_horizontal_pod_autoscaler(horizontal_pod_autoscaler: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a HorizontalPodAutoscaler."""
     yield from ()
+
+
+def check_hpa_scaling_policy(hpa_scaling_policy: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with a HPAScalingPolicy."""
+    yield from checks.supported(hpa_scaling_policy.get("type"), f"{prefix}type", values=("Percent", "Pods"))
+    yield from checks.number(
+        hpa_scaling_policy.get("value"), f"{prefix}value", least=1, detail="must be greater than zero"
+    )
+    yield from checks.number(
+        hpa_scaling_policy.get("periodSeconds"),
+        f"{prefix}periodSeconds",
+        least=1,
+        detail="must be greater than zero",
+    )
+    if hpa_scaling_policy.get("periodSeconds") is not None:
+        yield from checks.maximum(hpa_scaling_policy["periodSeconds"], f"{prefix}periodSeconds", most=1800)
+
+
+def check_hpa_scaling_rules(hpa_scaling_rules: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with a HPAScalingRules."""
+    if hpa_scaling_rules.get("stabilizationWindowSeconds") is not None:
+        yield from checks.minimum(
+            hpa_scaling_rules["stabilizationWindowSeconds"],
+            f"{prefix}stabilizationWindowSeconds",
+            detail="must be greater than or equal to zero",
+        )
+        yield from checks.maximum(
+            hpa_scaling_rules["stabilizationWindowSeconds"], f"{prefix}stabilizationWindowSeconds", most=3600
+        )
+    if hpa_scaling_rules.get("selectPolicy") is not None:
+        yield from checks.supported(
+            hpa_scaling_rules.get("selectPolicy"), f"{prefix}selectPolicy", values=("Disabled", "Max", "Min")
+        )
+    yield from checks.required(
+        hpa_scaling_rules.get("policies"), f"{prefix}policies", detail="must specify at least one Policy"
+    )
+    if hpa_scaling_rules.get("policies"):
+        for policy_index, policy in numbered(hpa_scaling_rules, "policies"):
+            yield from check_hpa_scaling_policy(policy, f"{prefix}policies[{policy_index}].")
+    if hpa_scaling_rules.get("tolerance") is not None:
+        yield from checks.quantity(hpa_scaling_rules["tolerance"], f"{prefix}tolerance")
+
+
+def check_horizontal_pod_autoscaler_behavior(
+    horizontal_pod_autoscaler_behavior: Json, prefix: str
+) -> Iterator[FieldError]:
+    """What is wrong with a HorizontalPodAutoscalerBehavior."""
+    if (scale_up := struct(horizontal_pod_autoscaler_behavior, "scaleUp")) is not None:
+        yield from check_hpa_scaling_rules(scale_up, f"{prefix}scaleUp.")
+    if (scale_down := struct(horizontal_pod_autoscaler_behavior, "scaleDown")) is not None:
+        yield from check_hpa_scaling_rules(scale_down, f"{prefix}scaleDown.")
+
+
+def check_horizontal_pod_autoscaler_spec(
+    horizontal_pod_autoscaler_spec: Json, prefix: str
+) -> Iterator[FieldError]:
+    """What is wrong with a HorizontalPodAutoscalerSpec."""
+    if (behavior := struct(horizontal_pod_autoscaler_spec, "behavior")) is not None:
+        yield from check_horizontal_pod_autoscaler_behavior(behavior, f"{prefix}behavior.")
 
 
 def validate_horizontal_pod_autoscaler(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -27,11 +87,15 @@ def validate_horizontal_pod_autoscaler(new: Json, old: Json | None = None) -> li
 def check_horizontal_pod_autoscaler_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a new HorizontalPodAutoscaler and may be so in one that is stored."""
     yield from autoscalers.autoscaler(new, prefix.removesuffix("."))
+    if (spec := struct(new, "spec")) is not None:
+        yield from check_horizontal_pod_autoscaler_spec(spec, f"{prefix}spec.")
 
 
 def check_horizontal_pod_autoscaler_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What may not change in a HorizontalPodAutoscaler."""
     yield from autoscalers.autoscaler(new, prefix.removesuffix("."), old)
+    if (spec := struct(new, "spec")) is not None:
+        yield from check_horizontal_pod_autoscaler_spec(spec, f"{prefix}spec.")
 
 
 def check_horizontal_pod_autoscaler_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:

@@ -633,7 +633,23 @@ def validate_replication_controller(new: Json, old: Json | None = None) -> list[
 
 def check_replication_controller_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a ReplicationController."""
-    yield from workload_status.replica_set(new, prefix.removesuffix("."), old)
+    if (status := struct(new, "status")) is not None:
+        if status.get("replicas") is not None:
+            yield from checks.minimum(status["replicas"], f"{prefix}status.replicas")
+        if status.get("fullyLabeledReplicas") is not None:
+            yield from checks.minimum(status["fullyLabeledReplicas"], f"{prefix}status.fullyLabeledReplicas")
+        if status.get("readyReplicas") is not None:
+            yield from checks.minimum(status["readyReplicas"], f"{prefix}status.readyReplicas")
+        if status.get("availableReplicas") is not None:
+            yield from checks.minimum(status["availableReplicas"], f"{prefix}status.availableReplicas")
+        if status.get("observedGeneration") is not None:
+            yield from checks.minimum(status["observedGeneration"], f"{prefix}status.observedGeneration")
+    if new.get("status") is not None:
+        yield from workload_status.within_replicas(
+            new["status"],
+            f"{prefix}status",
+            fields=("fullyLabeledReplicas", "readyReplicas", "availableReplicas"),
+        )
 
 
 def validate_resource_quota(new: Json, old: Json | None = None) -> list[FieldError]:

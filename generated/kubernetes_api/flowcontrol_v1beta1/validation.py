@@ -4,21 +4,225 @@
 
 from collections.abc import Callable, Iterator
 
-from apimachinery.kinds.fields import Json
+from apimachinery.kinds import checks
+from apimachinery.kinds.fields import Json, numbered, struct
 from apimachinery.kinds.flowcontrol import flows
 from apimachinery.meta.field_errors import FieldError
 
 
 def check_flow_schema(flow_schema: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a FlowSchema."""
-    yield from flows.flow_schema(flow_schema, prefix.removesuffix("."))
+    yield from flows.fixed_schema(flow_schema, prefix.removesuffix("."))
+    if (spec := struct(flow_schema, "spec")) is not None:
+        yield from check_flow_schema_spec(spec, f"{prefix}spec.")
 
 
 def check_priority_level_configuration(
     priority_level_configuration: Json, prefix: str
 ) -> Iterator[FieldError]:
     """What is wrong with a PriorityLevelConfiguration."""
-    yield from flows.priority_level(priority_level_configuration, prefix.removesuffix("."))
+    yield from flows.fixed_level(priority_level_configuration, prefix.removesuffix("."))
+    if (spec := struct(priority_level_configuration, "spec")) is not None:
+        yield from check_priority_level_configuration_spec(spec, f"{prefix}spec.")
+
+
+def check_flow_schema_spec(flow_schema_spec: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with a FlowSchemaSpec."""
+    yield from checks.number(
+        flow_schema_spec.get("matchingPrecedence"),
+        f"{prefix}matchingPrecedence",
+        least=1,
+        detail="must be a positive value",
+    )
+    if flow_schema_spec.get("matchingPrecedence") is not None:
+        yield from checks.maximum(
+            flow_schema_spec["matchingPrecedence"],
+            f"{prefix}matchingPrecedence",
+            most=10000,
+            detail="must not be greater than 10000",
+        )
+    if flow_schema_spec.get("distinguisherMethod") is not None:
+        yield from flows.method(flow_schema_spec["distinguisherMethod"], f"{prefix}distinguisherMethod")
+    if (priority_level_configuration := struct(flow_schema_spec, "priorityLevelConfiguration")) is not None:
+        yield from checks.required(
+            priority_level_configuration.get("name"),
+            f"{prefix}priorityLevelConfiguration.name",
+            detail="must reference a priority level",
+        )
+        if priority_level_configuration.get("name") is not None:
+            yield from checks.string_format(
+                priority_level_configuration["name"],
+                f"{prefix}priorityLevelConfiguration.name",
+                format="dns-subdomain",
+            )
+    if flow_schema_spec.get("rules"):
+        for rule_index, rule in numbered(flow_schema_spec, "rules"):
+            yield from check_policy_rules_with_subjects(rule, f"{prefix}rules[{rule_index}].")
+
+
+def check_limit_response(limit_response: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with a LimitResponse."""
+    if limit_response.get("queuing") is not None and limit_response.get("type") == "Reject":
+        yield from checks.forbid(
+            limit_response["queuing"],
+            f"{prefix}queuing",
+            detail="must be nil if limited.limitResponse.type is not Limited",
+        )
+    if limit_response.get("type") == "Queue":
+        yield from checks.not_null(
+            limit_response.get("queuing"),
+            f"{prefix}queuing",
+            detail="must not be empty if limited.limitResponse.type is Limited",
+        )
+        if (queuing := struct(limit_response, "queuing")) is not None:
+            yield from check_queuing_configuration(queuing, f"{prefix}queuing.")
+    yield from checks.supported(limit_response.get("type"), f"{prefix}type", values=("Queue", "Reject"))
+
+
+def check_limited_priority_level_configuration(
+    limited_priority_level_configuration: Json, prefix: str
+) -> Iterator[FieldError]:
+    """What is wrong with a LimitedPriorityLevelConfiguration."""
+    yield from flows.shares(limited_priority_level_configuration, prefix.removesuffix("."))
+    if (limit_response := struct(limited_priority_level_configuration, "limitResponse")) is not None:
+        yield from check_limit_response(limit_response, f"{prefix}limitResponse.")
+
+
+def check_non_resource_policy_rule(non_resource_policy_rule: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with a NonResourcePolicyRule."""
+    yield from checks.required(
+        non_resource_policy_rule.get("verbs"),
+        f"{prefix}verbs",
+        detail="verbs must contain at least one value",
+    )
+    if non_resource_policy_rule.get("verbs") is not None:
+        yield from flows.verbs(non_resource_policy_rule["verbs"], f"{prefix}verbs")
+    yield from checks.required(
+        non_resource_policy_rule.get("nonResourceURLs"),
+        f"{prefix}nonResourceURLs",
+        detail="nonResourceURLs must contain at least one value",
+    )
+    if non_resource_policy_rule.get("nonResourceURLs") is not None:
+        yield from flows.urls(non_resource_policy_rule["nonResourceURLs"], f"{prefix}nonResourceURLs")
+
+
+def check_policy_rules_with_subjects(policy_rules_with_subjects: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with a PolicyRulesWithSubjects."""
+    yield from checks.required(
+        policy_rules_with_subjects.get("subjects"),
+        f"{prefix}subjects",
+        detail="subjects must contain at least one value",
+    )
+    if policy_rules_with_subjects.get("subjects"):
+        for subject_index, subject in numbered(policy_rules_with_subjects, "subjects"):
+            yield from check_subject(subject, f"{prefix}subjects[{subject_index}].")
+    if not policy_rules_with_subjects.get("resourceRules") and not policy_rules_with_subjects.get(
+        "nonResourceRules"
+    ):
+        yield from checks.demand(
+            policy_rules_with_subjects,
+            prefix.removesuffix("."),
+            detail="at least one of resourceRules and nonResourceRules has to be non-empty",
+        )
+    if policy_rules_with_subjects.get("resourceRules"):
+        for resource_rule_index, resource_rule in numbered(policy_rules_with_subjects, "resourceRules"):
+            yield from check_resource_policy_rule(
+                resource_rule, f"{prefix}resourceRules[{resource_rule_index}]."
+            )
+    if policy_rules_with_subjects.get("nonResourceRules"):
+        for non_resource_rule_index, non_resource_rule in numbered(
+            policy_rules_with_subjects, "nonResourceRules"
+        ):
+            yield from check_non_resource_policy_rule(
+                non_resource_rule, f"{prefix}nonResourceRules[{non_resource_rule_index}]."
+            )
+
+
+def check_priority_level_configuration_spec(
+    priority_level_configuration_spec: Json, prefix: str
+) -> Iterator[FieldError]:
+    """What is wrong with a PriorityLevelConfigurationSpec."""
+    if (
+        priority_level_configuration_spec.get("limited") is not None
+        and priority_level_configuration_spec.get("type") == "Exempt"
+    ):
+        yield from checks.forbid(
+            priority_level_configuration_spec["limited"],
+            f"{prefix}limited",
+            detail="must be nil if the type is not Limited",
+        )
+    if priority_level_configuration_spec.get("type") == "Limited":
+        yield from checks.not_null(
+            priority_level_configuration_spec.get("limited"),
+            f"{prefix}limited",
+            detail="must not be empty when type is Limited",
+        )
+        if (limited := struct(priority_level_configuration_spec, "limited")) is not None:
+            yield from check_limited_priority_level_configuration(limited, f"{prefix}limited.")
+    yield from checks.supported(
+        priority_level_configuration_spec.get("type"), f"{prefix}type", values=("Exempt", "Limited")
+    )
+
+
+def check_queuing_configuration(queuing_configuration: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with a QueuingConfiguration."""
+    yield from checks.number(
+        queuing_configuration.get("queueLengthLimit"),
+        f"{prefix}queueLengthLimit",
+        least=1,
+        detail="must be positive",
+    )
+    yield from checks.number(
+        queuing_configuration.get("queues"), f"{prefix}queues", least=1, detail="must be positive"
+    )
+    if queuing_configuration.get("queues") is not None:
+        yield from checks.maximum(
+            queuing_configuration["queues"],
+            f"{prefix}queues",
+            most=10000000,
+            detail="must not be greater than 10000000",
+        )
+    yield from flows.hand(queuing_configuration, prefix.removesuffix("."))
+
+
+def check_resource_policy_rule(resource_policy_rule: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with a ResourcePolicyRule."""
+    yield from checks.required(
+        resource_policy_rule.get("verbs"), f"{prefix}verbs", detail="verbs must contain at least one value"
+    )
+    if resource_policy_rule.get("verbs") is not None:
+        yield from flows.verbs(resource_policy_rule["verbs"], f"{prefix}verbs")
+    yield from checks.required(
+        resource_policy_rule.get("apiGroups"),
+        f"{prefix}apiGroups",
+        detail="resource rules must supply at least one api group",
+    )
+    if resource_policy_rule.get("apiGroups") is not None:
+        yield from flows.star_alone(
+            resource_policy_rule["apiGroups"], f"{prefix}apiGroups", others="api groups"
+        )
+    yield from checks.required(
+        resource_policy_rule.get("resources"),
+        f"{prefix}resources",
+        detail="resource rules must supply at least one resource",
+    )
+    if resource_policy_rule.get("resources") is not None:
+        yield from flows.star_alone(
+            resource_policy_rule["resources"], f"{prefix}resources", others="resources"
+        )
+    if not resource_policy_rule.get("namespaces") and not resource_policy_rule.get("clusterScope"):
+        yield from checks.demand(
+            resource_policy_rule.get("namespaces"),
+            f"{prefix}namespaces",
+            detail="resource rules that are not cluster scoped must supply at least one namespace",
+        )
+    if resource_policy_rule.get("namespaces") is not None:
+        yield from flows.namespaces(resource_policy_rule["namespaces"], f"{prefix}namespaces")
+
+
+def check_subject(subject: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with a Subject."""
+    yield from flows.subject(subject, prefix.removesuffix("."))
 
 
 def validate_flow_schema(new: Json, old: Json | None = None) -> list[FieldError]:

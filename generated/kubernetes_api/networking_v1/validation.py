@@ -5,7 +5,7 @@
 from collections.abc import Callable, Iterator
 
 from apimachinery.kinds import checks
-from apimachinery.kinds.fields import Json, lookup, numbered, struct
+from apimachinery.kinds.fields import Json, indexed, lookup, numbered, struct
 from apimachinery.kinds.networking import networks
 from apimachinery.kinds.predicates import is_set
 from apimachinery.meta.field_errors import FieldError
@@ -13,7 +13,8 @@ from apimachinery.meta.field_errors import FieldError
 
 def check_ip_address(ip_address: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with an IPAddress."""
-    yield from networks.address(ip_address.get("spec"), f"{prefix}spec")
+    if (spec := struct(ip_address, "spec")) is not None:
+        yield from check_ip_address_spec(spec, f"{prefix}spec.")
 
 
 def check_ingress(ingress: Json, prefix: str) -> Iterator[FieldError]:
@@ -26,14 +27,16 @@ def check_ingress(ingress: Json, prefix: str) -> Iterator[FieldError]:
             )
         if spec.get("tls"):
             for tl_index, tl in numbered(spec, "tls"):
-                if tl.get("hosts") is not None:
-                    yield from networks.host(tl["hosts"], f"{prefix}spec.tls[{tl_index}].hosts")
+                if tl.get("hosts"):
+                    for host_index, host in indexed(tl, "hosts"):
+                        yield from networks.host(host, f"{prefix}spec.tls[{tl_index}].hosts[{host_index}]")
         yield from check_ingress_spec(spec, f"{prefix}spec.")
 
 
 def check_ingress_class(ingress_class: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with an IngressClass."""
-    yield from networks.ingress_class(ingress_class.get("spec"), f"{prefix}spec")
+    if (spec := struct(ingress_class, "spec")) is not None:
+        yield from check_ingress_class_spec(spec, f"{prefix}spec.")
 
 
 def check_network_policy(network_policy: Json, prefix: str) -> Iterator[FieldError]:
@@ -69,6 +72,66 @@ def check_http_ingress_rule_value(http_ingress_rule_value: Json, prefix: str) ->
     if http_ingress_rule_value.get("paths"):
         for path_index, path in numbered(http_ingress_rule_value, "paths"):
             yield from check_http_ingress_path(path, f"{prefix}paths[{path_index}].")
+
+
+def check_ip_address_spec(ip_address_spec: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with an IPAddressSpec."""
+    yield from checks.not_null(ip_address_spec.get("parentRef"), f"{prefix}parentRef")
+    if (parent_ref := struct(ip_address_spec, "parentRef")) is not None:
+        yield from check_parent_reference(parent_ref, f"{prefix}parentRef.")
+
+
+def check_ingress_class_parameters_reference(
+    ingress_class_parameters_reference: Json, prefix: str
+) -> Iterator[FieldError]:
+    """What is wrong with an IngressClassParametersReference."""
+    if ingress_class_parameters_reference.get("apiGroup") is not None:
+        yield from checks.each_fault(
+            ingress_class_parameters_reference["apiGroup"], f"{prefix}apiGroup", format="dns-subdomain"
+        )
+    yield from checks.name(
+        ingress_class_parameters_reference.get("kind"), f"{prefix}kind", format="path-segment"
+    )
+    yield from checks.name(
+        ingress_class_parameters_reference.get("name"), f"{prefix}name", format="path-segment"
+    )
+    yield from checks.not_null(ingress_class_parameters_reference.get("scope"), f"{prefix}scope")
+    if ingress_class_parameters_reference.get("scope") is not None:
+        yield from checks.supported(
+            ingress_class_parameters_reference.get("scope"), f"{prefix}scope", values=("Cluster", "Namespace")
+        )
+    if (
+        ingress_class_parameters_reference.get("namespace") is not None
+        and ingress_class_parameters_reference.get("scope") == "Cluster"
+    ):
+        yield from checks.forbid(
+            ingress_class_parameters_reference["namespace"],
+            f"{prefix}namespace",
+            detail="`parameters.scope` is set to 'Cluster'",
+        )
+    if ingress_class_parameters_reference.get("scope") == "Namespace":
+        yield from checks.not_null(
+            ingress_class_parameters_reference.get("namespace"),
+            f"{prefix}namespace",
+            detail="`parameters.scope` is set to 'Namespace'",
+        )
+    if (
+        ingress_class_parameters_reference.get("namespace") is not None
+        and ingress_class_parameters_reference.get("scope") == "Namespace"
+    ):
+        yield from checks.each_fault(
+            ingress_class_parameters_reference["namespace"], f"{prefix}namespace", format="dns-label"
+        )
+
+
+def check_ingress_class_spec(ingress_class_spec: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with an IngressClassSpec."""
+    if ingress_class_spec.get("controller") is None:
+        yield from checks.required(ingress_class_spec.get("controller"), f"{prefix}controller")
+    if ingress_class_spec.get("controller") is not None:
+        yield from networks.controller(ingress_class_spec["controller"], f"{prefix}controller")
+    if (parameters := struct(ingress_class_spec, "parameters")) is not None:
+        yield from check_ingress_class_parameters_reference(parameters, f"{prefix}parameters.")
 
 
 def check_ingress_rule(ingress_rule: Json, prefix: str) -> Iterator[FieldError]:
@@ -140,6 +203,18 @@ def check_network_policy_spec(network_policy_spec: Json, prefix: str) -> Iterato
             yield from check_network_policy_ingress_rule(
                 ingress_item, f"{prefix}ingress[{ingress_item_index}]."
             )
+
+
+def check_parent_reference(parent_reference: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with a ParentReference."""
+    if parent_reference.get("group") is not None:
+        yield from checks.string_format(parent_reference["group"], f"{prefix}group", format="dns-subdomain")
+    yield from checks.name(parent_reference.get("resource"), f"{prefix}resource", format="path-segment")
+    yield from checks.name(parent_reference.get("name"), f"{prefix}name", format="path-segment")
+    if parent_reference.get("namespace") is not None:
+        yield from checks.string_format(
+            parent_reference["namespace"], f"{prefix}namespace", format="path-segment"
+        )
 
 
 def validate_ip_address(new: Json, old: Json | None = None) -> list[FieldError]:

@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterator
 
 from apimachinery.kinds import checks
 from apimachinery.kinds.fields import Json, lookup, struct
+from apimachinery.kinds.predicates import is_set
 from apimachinery.kinds.storage import storage
 from apimachinery.meta.field_errors import FieldError
 
 
 def check_csi_driver(csi_driver: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a CSIDriver."""
-    yield from storage.driver_spec(csi_driver.get("spec"), f"{prefix}spec")
+    if (spec := struct(csi_driver, "spec")) is not None:
+        yield from check_csi_driver_spec(spec, f"{prefix}spec.")
 
 
 def check_csi_node(csi_node: Json, prefix: str) -> Iterator[FieldError]:
@@ -63,6 +65,38 @@ def check_volume_attributes_class(volume_attributes_class: Json, prefix: str) ->
     yield from storage.parameters(
         volume_attributes_class.get("parameters"), f"{prefix}parameters", needed=True
     )
+
+
+def check_csi_driver_spec(csi_driver_spec: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with a CSIDriverSpec."""
+    yield from storage.attaching(csi_driver_spec, prefix.removesuffix("."))
+    if csi_driver_spec.get("fsGroupPolicy") is not None:
+        yield from checks.supported(
+            csi_driver_spec.get("fsGroupPolicy"),
+            f"{prefix}fsGroupPolicy",
+            values=("File", "None", "ReadWriteOnceWithFSType"),
+        )
+    if csi_driver_spec.get("tokenRequests") is not None:
+        yield from storage.tokens(csi_driver_spec["tokenRequests"], f"{prefix}tokenRequests")
+    if csi_driver_spec.get("volumeLifecycleModes") is not None:
+        yield from storage.lifecycles(
+            csi_driver_spec["volumeLifecycleModes"], f"{prefix}volumeLifecycleModes"
+        )
+    if csi_driver_spec.get("nodeAllocatableUpdatePeriodSeconds") is not None:
+        yield from checks.minimum(
+            csi_driver_spec["nodeAllocatableUpdatePeriodSeconds"],
+            f"{prefix}nodeAllocatableUpdatePeriodSeconds",
+            least=10,
+            detail="must be greater than or equal to 10 seconds",
+        )
+    if is_set(csi_driver_spec.get("serviceAccountTokenInSecrets")) and not csi_driver_spec.get(
+        "tokenRequests"
+    ):
+        yield from checks.refuse(
+            csi_driver_spec.get("serviceAccountTokenInSecrets"),
+            f"{prefix}serviceAccountTokenInSecrets",
+            detail="serviceAccountTokenInSecrets is set but no tokenRequests are specified",
+        )
 
 
 def validate_csi_driver(new: Json, old: Json | None = None) -> list[FieldError]:

@@ -101,10 +101,30 @@ def must_be_one_of(value: Any, path: str, values: Sequence[str], pointer: bool =
         yield not_supported(path, value, values)
 
 
-def minimum(value: Any, path: str, least: int = 0) -> Errors:
+@of_missing
+def supported(value: Any, path: str, values: Sequence[str]) -> Errors:
+    """A string, empty where it is missing, must be one of ``values``."""
+    if (value or "") not in values:
+        yield not_supported(path, value or "", values)
+
+
+def minimum(value: Any, path: str, least: int = 0, detail: str = "") -> Errors:
     """A number must not be less."""
     if _is_number(value) and value < least:
-        yield invalid_value(path, value, f"must be greater than or equal to {least}")
+        yield invalid_value(path, value, detail or f"must be greater than or equal to {least}")
+
+
+def maximum(value: Any, path: str, most: int, detail: str = "") -> Errors:
+    """A number must not be more."""
+    if _is_number(value) and value > most:
+        yield invalid_value(path, value, detail or f"must be less than or equal to {most}")
+
+
+@of_missing
+def number(value: Any, path: str, detail: str, least: int = 0, most: int | None = None) -> Errors:
+    """A number, 0 where it is missing, must lie between the two."""
+    if (value or 0) < least or (most is not None and value > most):
+        yield invalid_value(path, value or 0, detail)
 
 
 def more_than(value: Any, path: str, bound: int = 0) -> Errors:
@@ -113,10 +133,10 @@ def more_than(value: Any, path: str, bound: int = 0) -> Errors:
         yield invalid_value(path, value, f"must be greater than {bound}")
 
 
-def between(value: Any, path: str, least: int, most: int) -> Errors:
+def between(value: Any, path: str, least: int, most: int, detail: str = "") -> Errors:
     """A number must lie between the two, both allowed."""
     if _is_number(value) and not least <= value <= most:
-        yield invalid_value(path, value, f"must be between {least} and {most}, inclusive")
+        yield invalid_value(path, value, detail or f"must be between {least} and {most}, inclusive")
 
 
 def port(value: Any, path: str) -> Errors:

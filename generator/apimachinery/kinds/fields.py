@@ -77,6 +77,18 @@ def numbered(value: Json, key: str) -> Iterator[tuple[int, Json]]:
                 yield index, item
 
 
+def indexed(value: Json, key: str) -> Iterator[tuple[int, Any]]:
+    """The items of the list at ``key``, of any type, each with its index."""
+    found = value.get(key)
+    yield from enumerate(found if isinstance(found, list) else ())
+
+
+def keyed(value: Json, key: str) -> Iterator[tuple[str, Any]]:
+    """The values of the map at ``key``, of any type, each with its key."""
+    found = value.get(key)
+    yield from found.items() if isinstance(found, dict) else ()
+
+
 def named(value: Json, key: str) -> Iterator[tuple[str, Json]]:
     """The objects that are values of the map at ``key``, each with its key."""
     found = value.get(key)

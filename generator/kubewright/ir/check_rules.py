@@ -10,10 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.api import Api
 from kubewright.ir.conversion_steps import covers, lists_of, steps_of
-from kubewright.ir.paths import Items, Key, Step, Values
 from kubewright.ir.rules import CheckRule, Conversion, ConversionRule, TypeChecks
-from kubewright.ir.shape import shape_of
-from kubewright.ir.types import Definition, EmbeddedObject, ListOf, MapOf, RawJson, Ref, Struct, Type
+from kubewright.ir.shape import shape_of, type_at
+from kubewright.ir.types import Definition
 from kubewright.ir.versions import version_priority
 from kubewright.location import Location
 
@@ -85,7 +84,7 @@ def _check_types(
                 continue
             rules = entry.rules if fact == "defaults" else _all_checks(entry)
             for rule in rules:
-                if not _exists(definition.value.type, rule.target.steps, table):
+                if type_at(definition.value.type, rule.target.steps, table) is None:
                     diagnostics.error(
                         "K168",
                         f"{entry.type_name} has no {rule.target.text!r}",
@@ -105,28 +104,6 @@ def _check_types(
 def _all_checks(entry: TypeChecks) -> tuple[CheckRule, ...]:
     of_subresources = [rule for _, rules in entry.on_subresource for rule in rules]
     return (*entry.checks, *entry.on_create, *entry.on_update, *of_subresources)
-
-
-def _exists(node: Type, steps: Sequence[Step], table: Mapping[str, Definition]) -> bool:
-    for step in steps:
-        while isinstance(node, Ref) and node.name in table:
-            node = table[node.name].value.type
-        if isinstance(node, EmbeddedObject):
-            node = node.body
-        if isinstance(node, RawJson | Ref):
-            return True
-        if isinstance(step, Key) and isinstance(node, Struct):
-            member = next((m for m in node.fields if m.wire_name == step.name), None)
-            if member is None:
-                return node.preserve_unknown or node.extra is not None
-            node = member.value.type
-        elif (isinstance(step, Key | Values)) and isinstance(node, MapOf):
-            node = node.values.type
-        elif isinstance(step, Items) and isinstance(node, ListOf):
-            node = node.items.type
-        else:
-            return False
-    return True
 
 
 def _check_conversion(

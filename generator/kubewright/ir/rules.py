@@ -29,6 +29,7 @@ TESTS: dict[str, str] = {
     "in": "the value is one of a list",
     "not-in": "the value is none of a list",
     "set": "the value is there (true) or not (false); null and the empty string count as missing",
+    "empty": "the value is missing, null, 0, false or empty (true), or is none of these (false)",
     "matches": "the value is a string and the RE2 pattern is found in it",
     "only": "the object has no fields but these",
     "any-of": "the object has at least one of these fields",
@@ -145,7 +146,8 @@ class CheckRule:
     """One line of a validation file: ``check`` names a function of ``apimachinery.kinds.checks`` (or
     ``module.function`` of another module next to it), which gets the value at ``target``, its path and
     ``arguments``; the check ``into`` goes on to the rules of the type that is there. ``beside`` hands the
-    value at another path to the check as well, ``takes_old`` the stored value. Only one that is ``of_missing`` has
+    value at another path to the check as well, ``takes_old`` the stored value; with ``versions`` the line is of those
+    alone. Only one that is ``of_missing`` has
     something to say where there is no value."""
 
     check: str
@@ -154,6 +156,7 @@ class CheckRule:
     arguments: tuple[tuple[str, Json], ...] = ()
     beside: Path | None = None
     when: tuple[Condition, ...] = ()
+    versions: tuple[str, ...] = ()
     takes_old: bool = False
     of_missing: bool = False
 

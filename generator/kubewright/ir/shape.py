@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from kubewright.ir.paths import Items, Key, Step, Values
 from kubewright.ir.types import (
     Definition,
     EmbeddedObject,
     ListOf,
     MapOf,
+    RawJson,
     Ref,
     Scalar,
     Struct,
@@ -54,3 +56,30 @@ def _walk(
         yield path, node.primitive.value
     else:
         yield path, type(node).__name__
+
+
+def type_at(node: Type, steps: Sequence[Step], table: Mapping[str, Definition]) -> Type | None:
+    """The type of the values that ``steps`` lead to; any JSON where the schema does not say. ``None`` if a type on the
+    way has no such field."""
+    for step in steps:
+        node = _resolved(node, table)
+        if isinstance(node, RawJson | Ref):
+            return RawJson()
+        if isinstance(step, Key) and isinstance(node, Struct):
+            member = next((m for m in node.fields if m.wire_name == step.name), None)
+            if member is None:
+                return RawJson() if node.preserve_unknown or node.extra is not None else None
+            node = member.value.type
+        elif isinstance(step, Key | Values) and isinstance(node, MapOf):
+            node = node.values.type
+        elif isinstance(step, Items) and isinstance(node, ListOf):
+            node = node.items.type
+        else:
+            return None
+    return _resolved(node, table)
+
+
+def _resolved(node: Type, table: Mapping[str, Definition]) -> Type:
+    while isinstance(node, Ref) and node.name in table:
+        node = table[node.name].value.type
+    return node.body if isinstance(node, EmbeddedObject) else node

@@ -93,7 +93,7 @@ class RuleReader:
                     self.error("K164", f"unknown test {name!r}", place, f"known tests: {known}")
                 elif name in ("in", "not-in", "only", "any-of") and not isinstance(argument, list):
                     self.error("K164", f"the test {name!r} takes a list", place)
-                elif name in ("set", "latest-tag") and not isinstance(argument, bool):
+                elif name in ("set", "empty", "latest-tag") and not isinstance(argument, bool):
                     self.error("K164", f"the test {name!r} takes true or false", place)
                 else:
                     found.append(Condition(path, name, argument))

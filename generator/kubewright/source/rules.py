@@ -132,10 +132,10 @@ def read_validation(document: Document, diagnostics: Diagnostics) -> tuple[TypeC
                 group=group,
                 version=version,
                 type_name=type_name,
-                checks=checks,
-                on_create=on_create,
-                on_update=on_update,
-                on_subresource=on_subresource,
+                checks=_of_version(checks, version),
+                on_create=_of_version(on_create, version),
+                on_update=_of_version(on_update, version),
+                on_subresource=tuple((name, _of_version(rules, version)) for name, rules in on_subresource),
                 skipped=skipped,
                 remembered=fields.get("remember") is True,
                 location=document.at(pointer),
@@ -143,6 +143,10 @@ def read_validation(document: Document, diagnostics: Diagnostics) -> tuple[TypeC
             for version in versions
         )
     return tuple(found)
+
+
+def _of_version(rules: tuple[CheckRule, ...], version: str) -> tuple[CheckRule, ...]:
+    return tuple(rule for rule in rules if not rule.versions or version in rule.versions)
 
 
 def _checks(reader: RuleReader, lines: Json, pointer: str, *, stored: bool = False) -> tuple[CheckRule, ...]:
@@ -157,7 +161,8 @@ def _checks(reader: RuleReader, lines: Json, pointer: str, *, stored: bool = Fal
         if not isinstance(check, str) or not _CHECK_NAME.fullmatch(check):
             reader.error("K165", "a line names one check, or a field to go into", place, "see docs/rules.md")
             continue
-        target = reader.path(fields["into"] if into else fields.get("at", ""), place)
+        at = fields["into"] if into else fields.get("at", "")
+        targets = [reader.path(each, place) for each in (at if isinstance(at, list) and not into else [at])]
         beside = reader.path(fields["beside"], f"{place}/beside") if "beside" in fields else None
         if beside is not None and beside.keys is None:
             reader.error("K163", f"{beside.text!r} must lead to one value: fields only", f"{place}/beside")
@@ -165,7 +170,7 @@ def _checks(reader: RuleReader, lines: Json, pointer: str, *, stored: bool = Fal
         arguments = tuple(
             (name, value)
             for name, value in fields.items()
-            if name not in ("check", "into", "at", "when", "beside")
+            if name not in ("check", "into", "at", "when", "beside", "versions")
         )
         for name, _ in arguments:
             if not name.isidentifier():
@@ -176,19 +181,23 @@ def _checks(reader: RuleReader, lines: Json, pointer: str, *, stored: bool = Fal
         words = [name for name, _ in arguments if name.isidentifier()]
         if function and (fault := function.misfit(words, beside=beside is not None, stored=stored)):
             reader.error("K169", f"{check} {fault}", place, "see the function in apimachinery.kinds")
-        if target is not None:
-            found.append(
-                CheckRule(
-                    takes_old=stored and function is not None and function.takes_old,
-                    of_missing=function is not None and function.of_missing,
-                    check=check,
-                    target=target,
-                    location=reader.document.at(place),
-                    arguments=arguments,
-                    beside=beside,
-                    when=reader.conditions(fields.get("when", {}), f"{place}/when"),
-                )
+        when = reader.conditions(fields.get("when", {}), f"{place}/when")
+        versions = tuple(map(str, reader.list_of(fields.get("versions", []), f"{place}/versions")))
+        found += [
+            CheckRule(
+                takes_old=stored and function is not None and function.takes_old,
+                of_missing=function is not None and function.of_missing,
+                check=check,
+                target=target,
+                location=reader.document.at(place),
+                arguments=arguments,
+                beside=beside,
+                when=when,
+                versions=versions,
             )
+            for target in targets
+            if target is not None
+        ]
     return tuple(found)
 
 

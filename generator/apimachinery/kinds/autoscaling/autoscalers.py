@@ -30,7 +30,6 @@ _SOURCES = {
 _OF_RESOURCES = ("Resource", "ContainerResource")
 _METRICS = "autoscaling.alpha.kubernetes.io/metrics"
 _NONE_TO_SCALE_BY = "must specify at least one Object or External metric to support scaling to zero replicas"
-_ABOVE_ZERO = "must be greater than zero"
 
 
 def replicas(value: Json, path: str, old: Json | None = None) -> Errors:
@@ -87,10 +86,6 @@ def autoscaler(value: Json, path: str, old: Json | None = None) -> Errors:
     if spec.get("minReplicas") == 0:
         if all(each.get("type") not in ("Object", "External") for each in items(spec, "metrics")):
             yield forbidden("spec.metrics", _NONE_TO_SCALE_BY)
-    for key in ("scaleUp", "scaleDown"):
-        rules = struct(spec, "behavior", key)
-        if rules is not None:
-            yield from _scaling_rules(rules, f"spec.behavior.{key}")
 
 
 def _metric(metric: Json, path: str, *, lenient: bool) -> Errors:
@@ -167,10 +162,7 @@ def _resource(kind: str, source: Json, path: str) -> Errors:
 def average(value: Any, path: str) -> Errors:
     """The share of the old version; the fault is where the newer one has it."""
     del path
-    if isinstance(value, int) and value < 1:
-        yield invalid_value(
-            "spec.metrics[0].resource.target.averageUtilization", value, "must be greater than 0"
-        )
+    yield from checks.more_than(value, "spec.metrics[0].resource.target.averageUtilization")
 
 
 def _target(target: Json, path: str) -> Errors:
@@ -190,34 +182,6 @@ def _target(target: Json, path: str) -> Errors:
 def _positive(value: Any, path: str) -> Errors:
     for fault in checks.quantity_above_zero(value, path):
         yield invalid_value(path, fault.bad_value, "must be positive")
-
-
-def _scaling_rules(value: Json, path: str) -> Errors:
-    """How fast an autoscaler moves."""
-    window, choice = value.get("stabilizationWindowSeconds"), value.get("selectPolicy")
-    if window is not None and window < 0:
-        yield invalid_value(
-            f"{path}.stabilizationWindowSeconds", window, "must be greater than or equal to zero"
-        )
-    if window is not None and window > 3600:
-        yield invalid_value(
-            f"{path}.stabilizationWindowSeconds", window, "must be less than or equal to 3600"
-        )
-    if choice is not None and choice not in ("Max", "Min", "Disabled"):
-        yield not_supported(f"{path}.selectPolicy", choice, ("Disabled", "Max", "Min"))
-    if not value.get("policies"):
-        yield required_error(f"{path}.policies", "must specify at least one Policy")
-    for index, policy in numbered(value, "policies"):
-        place, seconds = f"{path}.policies[{index}]", policy.get("periodSeconds") or 0
-        if policy.get("type") not in ("Pods", "Percent"):
-            yield not_supported(f"{place}.type", policy.get("type") or "", ("Percent", "Pods"))
-        if (policy.get("value") or 0) <= 0:
-            yield invalid_value(f"{place}.value", policy.get("value") or 0, _ABOVE_ZERO)
-        if seconds <= 0:
-            yield invalid_value(f"{place}.periodSeconds", seconds, _ABOVE_ZERO)
-        if seconds > 1800:
-            yield invalid_value(f"{place}.periodSeconds", seconds, "must be less than or equal to 1800")
-    yield from checks.quantity(value.get("tolerance"), f"{path}.tolerance")
 
 
 def count(value: Any, path: str, old: Any) -> Errors:

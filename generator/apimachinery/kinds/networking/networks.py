@@ -17,7 +17,7 @@ from apimachinery.kinds.fields import (
     struct,
 )
 from apimachinery.meta import addresses, names
-from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, not_supported, too_long
+from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, too_long
 from apimachinery.meta.field_errors import required as required_error
 
 Errors = Iterator[FieldError]
@@ -79,20 +79,6 @@ def _service_backend(service: Json, path: str) -> Errors:
         yield required_error(path, "port name or number is required")
 
 
-def rule_host(value: Any, path: str) -> Errors:
-    """The host of an ingress rule: a DNS name, of which the first label may be a star; no address."""
-    if not isinstance(value, str) or not value:
-        return
-    if not addresses.legacy_ip_faults(value):
-        yield invalid_value(path, value, "must be a DNS name, not an IP address")
-        return
-    if "*" in value:
-        if not _WILDCARD_HOST.fullmatch(value):
-            yield invalid_value(path, value, _WILDCARD_TEXT)
-    else:
-        yield from checks.string_format(value, path, "dns-subdomain")
-
-
 _WILDCARD_TEXT = (
     "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of "
     "lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', "
@@ -100,16 +86,20 @@ _WILDCARD_TEXT = (
 )
 
 
+def rule_host(value: Any, path: str) -> Errors:
+    """The host of an ingress rule: no address."""
+    if value and not addresses.legacy_ip_faults(value):
+        yield invalid_value(path, value, "must be a DNS name, not an IP address")
+    elif value:
+        yield from host(value, path)
+
+
 def host(value: Any, path: str) -> Errors:
-    """Hosts of a certificate."""
-    for index, name in enumerate(value if isinstance(value, list) else ()):
-        if isinstance(name, str):
-            if "*" in name:
-                if not _WILDCARD_HOST.fullmatch(name):
-                    yield invalid_value(f"{path}[{index}]", name, _WILDCARD_TEXT)
-            else:
-                for detail in names.dns1123_subdomain_faults(name):
-                    yield invalid_value(f"{path}[{index}]", name, detail)
+    """A DNS name, of which the first label may be a star."""
+    if "*" not in (value or ""):
+        yield from checks.each_fault(value, path, "dns-subdomain")
+    elif not _WILDCARD_HOST.fullmatch(value):
+        yield invalid_value(path, value, _WILDCARD_TEXT)
 
 
 def ingress_path(value: Json, path: str) -> Errors:
@@ -178,56 +168,22 @@ def ingress_status(value: Json, path: str, old: Json) -> Errors:
 _HTTP_PATH = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 
 
-@of_missing
-def ingress_class(value: Any, path: str) -> Errors:
-    """Who serves the ingresses of a class, and with which parameters."""
-    spec = value if isinstance(value, dict) else {}
-    controller, place = spec.get("controller") or "", f"{path}.controller"
-    if len(controller.encode()) > 250:
-        yield too_long(place, 250)
-    domain, _, rest = controller.partition("/")
-    if not controller:
-        yield required_error(place)
-    elif not domain or not rest:
-        yield invalid_value(place, controller, 'must be a domain-prefixed path (such as "acme.io/foo")')
-    else:
-        yield from checks.each_fault(domain, place, "dns-subdomain")
-        if not _HTTP_PATH.fullmatch(rest):
-            yield invalid_value(
-                place, rest, f"Invalid path (regex used for validation is '{_HTTP_PATH.pattern}')"
-            )
-    parameters = struct(spec, "parameters")
-    if parameters is not None:
-        yield from _parameters(parameters, f"{path}.parameters")
-
-
-def _parameters(value: Json, path: str) -> Errors:
-    yield from _reference(value, path)
-    scope, namespace = value.get("scope"), value.get("namespace")
-    if scope is None:
-        yield required_error(f"{path}.scope")
-    elif scope not in ("Cluster", "Namespace"):
-        yield not_supported(f"{path}.scope", scope, ("Cluster", "Namespace"))
-    elif scope == "Cluster" and namespace is not None:
-        yield forbidden(f"{path}.namespace", "`parameters.scope` is set to 'Cluster'")
-    elif scope == "Namespace" and namespace is None:
-        yield required_error(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'")
-    elif scope == "Namespace":
-        yield from checks.each_fault(namespace, f"{path}.namespace", "dns-label")
-
-
-@of_missing
-def address(value: Any, path: str) -> Errors:
-    """Whom an address belongs to."""
-    parent = lookup(value, "parentRef")
-    if parent is None:
-        yield required_error(f"{path}.parentRef")
+def controller(value: Any, path: str) -> Errors:
+    """Who serves the ingresses of a class: a domain and a path below it."""
+    if value is None:
         return
-    place = f"{path}.parentRef"
-    yield from checks.string_format(parent.get("group"), f"{place}.group", "dns-subdomain")
-    yield from checks.name(parent.get("resource"), f"{place}.resource", "path-segment")
-    yield from checks.name(parent.get("name"), f"{place}.name", "path-segment")
-    yield from checks.string_format(parent.get("namespace"), f"{place}.namespace", "path-segment")
+    if len(value.encode()) > 250:
+        yield too_long(path, 250)
+    domain, _, rest = value.partition("/")
+    if not value:
+        yield required_error(path)
+    elif not domain or not rest:
+        yield invalid_value(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')
+    else:
+        yield from checks.each_fault(domain, path, "dns-subdomain")
+        if not _HTTP_PATH.fullmatch(rest):
+            detail = f"Invalid path (regex used for validation is '{_HTTP_PATH.pattern}')"
+            yield invalid_value(path, rest, detail)
 
 
 @of_missing
@@ -276,8 +232,7 @@ def network_policy(value: Any, path: str, old: Any = None) -> Errors:
         yield invalid_value(f"{path}.policyTypes", types, "may not specify more than two policyTypes")
         return
     for index, kind in enumerate(types):
-        if kind not in ("Ingress", "Egress"):
-            yield not_supported(f"{path}.policyTypes[{index}]", kind, ("Ingress", "Egress"))
+        yield from checks.supported(kind, f"{path}.policyTypes[{index}]", ("Ingress", "Egress"))
 
 
 def _peers(spec: Json, path: str) -> Iterator[tuple[str, Json]]:

@@ -22,7 +22,6 @@ from apimachinery.meta.field_errors import (
     duplicate,
     forbidden,
     invalid_value,
-    not_supported,
     too_long,
 )
 from apimachinery.meta.field_errors import required as required_error
@@ -147,32 +146,21 @@ def _without_amount(driver: Json) -> Json:
     return {key: value for key, value in driver.items() if key != "allocatable" and value not in (None, [])}
 
 
-@of_missing
-def driver_spec(value: Any, path: str) -> Errors:
-    """What a driver wants of the cluster."""
-    spec = value if isinstance(value, dict) else {}
+def attaching(value: Json, path: str) -> Errors:
+    """How a driver attaches is said always. One field is named as kube-apiserver names it."""
     for key, shown in (
         ("attachRequired", "attachedRequired"),
         ("podInfoOnMount", "podInfoOnMount"),
         ("storageCapacity", "storageCapacity"),
     ):
-        if spec.get(key) is None:
+        if value.get(key) is None:
             yield required_error(f"{path}.{shown}")
-    allowed = ("File", "None", "ReadWriteOnceWithFSType")
-    if spec.get("fsGroupPolicy") is not None and spec["fsGroupPolicy"] not in allowed:
-        yield not_supported(f"{path}.fsGroupPolicy", spec["fsGroupPolicy"], allowed)
-    yield from _tokens(spec, path)
-    for mode in spec.get("volumeLifecycleModes") or ():
-        if mode not in ("Persistent", "Ephemeral"):
-            yield not_supported(f"{path}.volumeLifecycleModes", mode, ("Persistent", "Ephemeral"))
-    seconds = spec.get("nodeAllocatableUpdatePeriodSeconds")
-    if seconds is not None and seconds < 10:
-        place = f"{path}.nodeAllocatableUpdatePeriodSeconds"
-        yield invalid_value(place, seconds, "must be greater than or equal to 10 seconds")
-    secret = spec.get("serviceAccountTokenInSecrets")
-    if secret is not None and not spec.get("tokenRequests"):
-        detail = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
-        yield invalid_value(f"{path}.serviceAccountTokenInSecrets", secret, detail)
+
+
+def lifecycles(value: Any, path: str) -> Errors:
+    """The modes of a driver's volumes; a fault is the list's."""
+    for mode in value or ():
+        yield from checks.supported(mode, path, ("Persistent", "Ephemeral"))
 
 
 def kept_spec(value: Any, path: str, old: Any) -> Errors:
@@ -185,21 +173,22 @@ def kept_spec(value: Any, path: str, old: Any) -> Errors:
         yield from checks.immutable(now.get(key), f"{path}.{shown}", was.get(key))
 
 
-def _tokens(spec: Json, path: str) -> Errors:
+def tokens(value: Any, path: str) -> Errors:
+    """The tokens that a driver wants, one for each audience."""
     seen = set()
-    for index, request in numbered(spec, "tokenRequests"):
-        place, audience = f"{path}.tokenRequests[{index}]", request.get("audience") or ""
+    for index, request in numbered({"requests": value}, "requests"):
+        place, audience = f"{path}[{index}]", request.get("audience") or ""
         if audience in seen:
             yield duplicate(f"{place}.audience", audience)
             continue
         seen.add(audience)
-        seconds = request.get("expirationSeconds")
-        if seconds is not None and seconds < 600:
-            detail = "may not specify a duration less than 10 minutes"
-            yield invalid_value(f"{place}.expirationSeconds", seconds, detail)
-        if seconds is not None and seconds > 2**32:
-            detail = "may not specify a duration larger than 2^32 seconds"
-            yield invalid_value(f"{place}.expirationSeconds", seconds, detail)
+        seconds, place = request.get("expirationSeconds"), f"{place}.expirationSeconds"
+        yield from checks.minimum(
+            seconds, place, 600, detail="may not specify a duration less than 10 minutes"
+        )
+        yield from checks.maximum(
+            seconds, place, 2**32, detail="may not specify a duration larger than 2^32 seconds"
+        )
 
 
 def migration(value: Json, path: str) -> Errors:

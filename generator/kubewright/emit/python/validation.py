@@ -20,7 +20,8 @@ from kubewright.emit.python.code.type_plan import TypePlan, held_types
 from kubewright.ir.api import Api, Emitter, File
 from kubewright.ir.paths import Items, Key, Step
 from kubewright.ir.rules import CheckRule, TypeChecks
-from kubewright.ir.types import Definition
+from kubewright.ir.shape import type_at
+from kubewright.ir.types import Definition, Scalar
 from kubewright.ir.versions import join_api_version
 
 _NOT_ENTERED = ("status", "metadata")
@@ -73,14 +74,22 @@ def _subresources(rules: TypeChecks | None) -> tuple[tuple[str, tuple[CheckRule,
     return rules.on_subresource if rules else ()
 
 
+def _phases(rules: TypeChecks | None) -> tuple[CheckRule, ...]:
+    """The lines about objects that are created or updated."""
+    return (*rules.on_create, *rules.on_update) if rules else ()
+
+
+def _entered(rules: Iterable[CheckRule]) -> set[tuple[Step, ...]]:
+    """The fields that lines go into."""
+    return {rule.target.steps for rule in rules if rule.check == "into"}
+
+
 def _enters(rules: TypeChecks | None, steps: tuple[Step, ...]) -> bool:
     """Whether a field's type is gone into without a line that says so."""
     first = steps[0] if steps else None
     if not isinstance(first, Key):
         return True
-    if rules is not None and any(
-        rule.check == "into" and rule.target.steps == steps for rule in rules.checks
-    ):
+    if rules is not None and steps in _entered((*rules.checks, *_phases(rules))):
         return True
     return first.name not in _NOT_ENTERED and (rules is None or first.name not in rules.skipped)
 
@@ -128,19 +137,15 @@ class _Module:
         scope = Scope(names.attribute_name(class_name))
         body = FunctionBody(pure=True)
         rules = plan.rules.get(definition.name)
-        held = {
-            steps: name
-            for steps, name in held_types(definition.value.type)
-            if name in plan.needed and _enters(rules, steps)
-        }
-        mentioned = set()
+        held = self._held(definition)
+        mentioned = _entered(_phases(rules))
         for rule in rules.checks if rules else ():
             if rule.check == "into":
                 mentioned.add(rule.target.steps)
                 if rule.target.steps in held:
                     self._enter(body, scope, rule.target.steps, held[rule.target.steps], rule)
             else:
-                self._check(body, scope, rule)
+                self._check(body, scope, rule, definition)
         for steps, name in held.items():
             if steps not in mentioned:
                 self._enter(body, scope, steps, name)
@@ -154,6 +159,15 @@ class _Module:
             f"    {docstring(f'What is wrong with {_article(class_name)} {class_name}.', 4)}\n"
             f"{body.render() or '    yield from ()'}"
         )
+
+    def _held(self, definition: Definition) -> dict[tuple[Step, ...], str]:
+        """The types with checks that a definition holds, by the way to each."""
+        rules = self.plan.rules.get(definition.name)
+        return {
+            steps: name
+            for steps, name in held_types(definition.value.type)
+            if name in self.plan.needed and _enters(rules, steps)
+        }
 
     def kind_function(self, definition: Definition) -> str:
         """The function of one kind over the new and the stored object, with those it calls."""
@@ -169,8 +183,12 @@ class _Module:
             if not lines:
                 continue
             scope, body = Scope("new"), FunctionBody(pure=True)
+            held = self._held(definition)
             for rule in lines:
-                self._check(body, scope, rule)
+                if rule.check != "into":
+                    self._check(body, scope, rule, definition)
+                elif rule.target.steps in held:
+                    self._enter(body, scope, rule.target.steps, held[rule.target.steps], rule)
             self.uses |= scope.uses
             parameters = ", ".join(f"{name}: Json" for name in arguments.split(", "))
             text = {
@@ -214,7 +232,7 @@ class _Module:
             if rule.check == "into":
                 body.add((), f"yield from {self.name(definition)}(new, prefix)")
             else:
-                self._check(body, scope, rule)
+                self._check(body, scope, rule, definition)
         self.uses |= scope.uses
         return (
             f"def check_{names.attribute_name(kind)}_{names.attribute_name(subresource)}"
@@ -257,7 +275,7 @@ class _Module:
         self.checks.add(module_path or "checks")
         return f"{module_path.rpartition('.')[2] or 'checks'}.{name}"
 
-    def _check(self, body: FunctionBody, scope: Scope, rule: CheckRule) -> None:
+    def _check(self, body: FunctionBody, scope: Scope, rule: CheckRule, definition: Definition) -> None:
         steps = rule.target.steps
         anchor = scope.anchor(rule.target)
         last = steps[-1] if steps else None
@@ -272,7 +290,8 @@ class _Module:
                 value = f"{owner}[{literal(last.name)}]"
             place = _below(place, (last.name,))
         else:
-            headers, place = _walk(scope, steps)
+            of = type_at(definition.value.type, steps, self.plan.table)
+            headers, place = _walk(scope, steps, plain=isinstance(of, Scalar))
             value = scope.variable(steps)
         arguments = [value, _path(place)]
         if rule.takes_old:
@@ -299,8 +318,13 @@ def _article(word: str) -> str:
     return "an" if word[:1] in "AEIO" else "a"
 
 
-def _walk(scope: Scope, steps: tuple[Step, ...]) -> tuple[tuple[str, ...], str]:
-    """The headers that lead to the objects at ``steps``, and their path as the inside of an f-string."""
+_LOOPS = {(True, False): "numbered", (True, True): "indexed", (False, False): "named", (False, True): "keyed"}
+"""The functions that loops go over, by whether the values are a list's, and whether they are plain values."""
+
+
+def _walk(scope: Scope, steps: tuple[Step, ...], plain: bool = False) -> tuple[tuple[str, ...], str]:
+    """The headers that lead to the objects at ``steps``, or to ``plain`` values, and their path as the inside of an
+    f-string."""
     headers: list[str] = []
     place = "{prefix}"
     here: tuple[Step, ...] = ()
@@ -313,7 +337,8 @@ def _walk(scope: Scope, steps: tuple[Step, ...]) -> tuple[tuple[str, ...], str]:
         here = steps[: index + 1]
         variable = scope.variable(here)
         counter = f"{variable}_{'index' if isinstance(step, Items) else 'key'}"
-        function = scope.use("numbered" if isinstance(step, Items) else "named")
+        whole = plain and index == len(steps) - 1
+        function = scope.use(_LOOPS[isinstance(step, Items), whole])
         headers.append(f"if {owner}.get({literal(keys[-1])})")
         headers.append(f"for {counter}, {variable} in {function}({owner}, {literal(keys[-1])})")
         if isinstance(step, Items) and step.field:

@@ -177,6 +177,8 @@ class Scope:
             return f"{value} {word} {literal(tuple(argument))}"
         if condition.test == "set":
             return f"{'' if argument else 'not '}{self.use('is_set')}({value})"
+        if condition.test == "empty":
+            return f"not {value}" if argument else value
         if condition.test == "matches":
             return f"{self.use('matches')}({value}, {literal(str(argument))})"
         if condition.test in ("only", "any-of"):
