@@ -18,7 +18,7 @@ from apimachinery.merge import last_applied
 from apimachinery.merge.errors import BadPatch, Conflict, Conflicts, MergeError, refuse_deep
 from apimachinery.merge.faults import explain
 from apimachinery.merge.field_set import FieldSet, difference, from_paths, has, paths, union
-from apimachinery.merge.fields_v1 import path_text
+from apimachinery.merge.fields_v1 import path_text, sort
 from apimachinery.merge.managed_fields import (
     APPLY,
     UPDATE,
@@ -36,8 +36,11 @@ from apimachinery.merge.schema import JsonObject
 from apimachinery.merge.typed import MergeType, Misfit
 from apimachinery.merge.updater import OneVersion, OwnedByOthers, Updater, VersionConverter
 from apimachinery.merge.value import json_form, same
+from apimachinery.meta.digests import digest_of
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
+SPECS, SPEC_BYTES = 128, 4 << 10
+"""Of so many specs that were created, none larger, the fields are kept: as objects they take ten times as much."""
 NEVER_OWNED: Final[FieldSet] = from_paths(
     [
         ("apiVersion",),
@@ -94,6 +97,7 @@ class FieldOwnership:
         self._type = type
         self._subresource = subresource
         self._empty = empty or {}
+        self._specs: dict[bytes, FieldSet] = {}
         places = (ignored or {}).get(api_version) or {}
         self._left_alone = tuple(
             place[2:] for place in places if place.startswith("f:") and place != "f:metadata"
@@ -184,6 +188,8 @@ class FieldOwnership:
             # What the write leaves alone is not checked by anybody else, and must fit all the same.
             return bare
         managed = self._requested(live, new)
+        if live is None and not managed:
+            return self._created(bare, manager, now)
         base = _without_entries(live) if live is not None else self._empty
         if not managed and live is not None and _metadata(live).get("uid"):
             return bare
@@ -192,6 +198,25 @@ class FieldOwnership:
         except (Misfit, MergeError, RecursionError):
             return bare
         return _with_entries(bare, managed)
+
+    def _created(self, new: JsonObject, manager: str, now: str) -> JsonObject:
+        """``new`` with the managedFields of its creator. Objects of one template have equal specs: which fields one has
+        is found out once."""
+        spec = new.get("spec")
+        digest = digest_of(spec, longest=SPEC_BYTES) if type(spec) is dict and len(spec) > 1 else None
+        known = self._specs.get(digest) if digest is not None else None
+        rest = new if known is None else {key: value for key, value in new.items() if key != "spec"}
+        try:
+            managed = self._record(self._empty, rest, {}, manager, now, known)
+        except (Misfit, MergeError, RecursionError):
+            return new
+        if digest is not None and known is None:
+            for entry in managed.values():
+                if node := entry.fields.get("f:spec"):
+                    if len(self._specs) >= SPECS:
+                        self._specs.clear()
+                    self._specs[digest] = {"f:spec": sort(node)}
+        return _with_entries(new, managed, known)
 
     def _fits(self, name: str, live: JsonObject | None, new: JsonObject) -> bool:
         value = new.get(name)
@@ -218,10 +243,21 @@ class FieldOwnership:
         except EntryError:
             return {}
 
-    def _record(self, live: JsonObject, new: JsonObject, managed: Managed, manager: str, now: str) -> Managed:
-        """The owners once ``manager`` updated ``live`` to ``new``."""
+    def _record(
+        self,
+        live: JsonObject,
+        new: JsonObject,
+        managed: Managed,
+        manager: str,
+        now: str,
+        known: FieldSet | None = None,
+    ) -> Managed:
+        """The owners once ``manager`` updated ``live`` to ``new``, and took the ``known`` fields besides."""
         managed, fields = self._updater.update(live, new, self._api_version, managed)
-        if fields := difference(fields, NEVER_OWNED):
+        fields = difference(fields, NEVER_OWNED)
+        if known:
+            fields = {**fields, **known}
+        if fields:
             owner = Owner(manager or "unknown", UPDATE, self._api_version, self._subresource)
             if (previous := managed.get(owner)) is not None:
                 fields = union(previous.fields, fields)
@@ -298,10 +334,10 @@ def _without_entries(obj: JsonObject) -> JsonObject:
     return {**obj, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
 
 
-def _with_entries(obj: JsonObject, managed: Managed) -> JsonObject:
+def _with_entries(obj: JsonObject, managed: Managed, in_place: FieldSet | None = None) -> JsonObject:
     if not managed:
         return obj
-    return {**obj, "metadata": {**_metadata(obj), "managedFields": encode(managed)}}
+    return {**obj, "metadata": {**_metadata(obj), "managedFields": encode(managed, in_place)}}
 
 
 def _gvk(obj: JsonObject) -> str:

@@ -7,7 +7,7 @@ and then remembered, so that reading the sets of an object is one subset test of
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apimachinery.merge import value
@@ -101,6 +101,14 @@ def _spelled(fields: dict[str, Any]) -> FieldSet:
         else:
             out[element] = node
     return out if len(out) != len(fields) or out.keys() != fields.keys() else fields
+
+
+def sort_around(fields: FieldSet, in_place: Mapping[str, FieldSet]) -> FieldSet:
+    """``sort`` of a set some of whose first elements are in order: ``in_place`` has them."""
+    return {
+        element: in_place[element] if element in in_place else sort(fields[element])
+        for element in in_order(fields)
+    }
 
 
 def sort(fields: FieldSet) -> FieldSet:

@@ -7,7 +7,7 @@ the version it applied last. Times are RFC 3339 in whole seconds.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -95,8 +95,9 @@ def decode(entries: Any) -> Managed:
     return out
 
 
-def encode(managed: Managed) -> list[JsonObject]:
-    """managedFields of the owners, sorted by operation, time, manager, apiVersion, subresource."""
+def encode(managed: Managed, in_place: Mapping[str, FieldSet] | None = None) -> list[JsonObject]:
+    """managedFields of the owners, sorted by operation, time, manager, apiVersion, subresource. ``in_place`` are nodes
+    that are in wire order already, where there is one owner."""
     ordered = sorted(
         managed.items(),
         key=lambda pair: (
@@ -115,7 +116,9 @@ def encode(managed: Managed) -> list[JsonObject]:
         if entry.time is not None:
             written["time"] = entry.time
         written["fieldsType"] = "FieldsV1"
-        written["fieldsV1"] = fields_v1.sort(entry.fields)
+        written["fieldsV1"] = (
+            fields_v1.sort_around(entry.fields, in_place) if in_place else fields_v1.sort(entry.fields)
+        )
         if owner.subresource:
             written["subresource"] = owner.subresource
         out.append(written)

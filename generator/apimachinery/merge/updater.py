@@ -81,8 +81,7 @@ class Updater:
         """The owners once ``new`` took the place of ``live``, and the fields that whoever did it took.
         Raises ``Misfit``."""
         managed, delta = self._give_way(live, new, api_version, self._reconciled(managed), None, force=True)
-        taken = union(delta.modified or {}, delta.added or {})
-        return managed, self._without_ignored(taken, api_version)
+        return managed, union(delta.modified or {}, delta.added or {})
 
     def apply(
         self,

@@ -73,15 +73,23 @@ class TypedForm:
         finally:
             _reading.unsets = False
 
-    def read(self, obj: dict[str, Any], fill_in: Callable[[dict[str, Any]], None]) -> Empties:
+    def read(
+        self,
+        obj: dict[str, Any],
+        fill_in: Callable[[dict[str, Any]], None],
+        formed: Callable[[dict[str, Any]], None] | None = None,
+    ) -> Empties:
         """The form of an object that a client sent, with defaults. An empty list that was sent is there for the
-        defaults and for whoever judges the object (``with_empties``), though it is never stored."""
+        defaults and for whoever judges the object (``with_empties``), though it is never stored. Where there is none,
+        ``formed`` is called before the defaults."""
         _reading.empties = []
         try:
             self._apply(obj)
             found = _reading.empties
         finally:
             _reading.empties = None
+        if formed is not None and not found:
+            formed(obj)
         fill_in(obj)
         if not found:
             return ()

@@ -32,6 +32,7 @@ from apimachinery.meta.resources import Resource, Subresource
 from apimachinery.meta.strategies import Strategy
 from apimachinery.schema.custom import CustomSchema
 from apimachinery.schema.interface import CompiledSchema
+from apimachinery.schema.known_specs import KnownSpecs
 from apimachinery.schema.typed_form import TypedForm
 from apimachinery.server.catalog.family import Family
 from apimachinery.storage.interface import Record
@@ -160,6 +161,7 @@ class Served:
         # Stands for this resource in the keys of caches, which then do not keep its schemas alive.
         self.number = next(_numbers)
         self.views: dict[str, Any] = {}
+        self.known_specs = KnownSpecs()
         self.release = RELEASE  # of the catalog that holds the resource
         self.ttl = 0  # seconds after which storage ends an object; 0 for never
         # Whether it takes long to compile, which is then done apart from the loop before the first request.

@@ -7,12 +7,14 @@ dropped, and told as ``fieldValidation`` says: not at all, as warnings, or as a 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any
 
 from apimachinery.http.messages import Request, Trail
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError, unsupported_media_type
+from apimachinery.schema.known_specs import Aside
 from apimachinery.schema.typed_form import Empties
 from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.refusals import cannot_handle, unrecognized
@@ -172,7 +174,9 @@ def bring_into_form(
     """
     fault = decoded.own_fault(served)
     dropped: list[str] = []
+    aside = None
     if not fault:
+        aside = set_aside(obj, served)
         fault, dropped = served.compiled.schema.read(obj)
     if fault:
         fault = decoded.misfit(fault, served)
@@ -181,7 +185,12 @@ def bring_into_form(
         raise cannot_handle(
             obj.get("kind") or served.kind, served.version, served.kind, strict_error(unknown)
         )
-    return finish_form(obj, served)
+    return finish_form(obj, served, aside)
+
+
+def set_aside(obj: Json, served: Served) -> Aside | None:
+    """Sets the spec of an object aside, where that was read before."""
+    return None if served.compiled.to_form is None else served.known_specs.set_aside(obj)
 
 
 def unknown_faults(dropped: list[str], validation: str, decoded: Decoded, warnings: list[str]) -> list[str]:
@@ -195,8 +204,9 @@ def unknown_faults(dropped: list[str], validation: str, decoded: Decoded, warnin
     return []
 
 
-def finish_form(obj: Json, served: Served) -> Empties:
-    """Typed form and defaults; the empty lists and maps that the form leaves out."""
+def finish_form(obj: Json, served: Served, aside: Aside | None = None) -> Empties:
+    """Typed form and defaults; the empty lists and maps that the form leaves out. Puts back what was set ``aside`` of
+    the object."""
     compiled = served.compiled
     fill_in = compiled.defaulter or compiled.schema.default
     if compiled.to_form is None:
@@ -204,8 +214,16 @@ def finish_form(obj: Json, served: Served) -> Empties:
         return ()
     metadata = obj.get("metadata")
     resets = isinstance(metadata, dict) and metadata.get("managedFields") == []
-    empties = compiled.to_form.read(obj, fill_in)
+    if aside is None:
+        empties = compiled.to_form.read(obj, fill_in)
+    else:
+        empties = compiled.to_form.read(obj, partial(_put_back, aside, fill_in), aside.learn)
     if resets and isinstance(metadata, dict):
         # An empty list is not a field of the object, yet it says that nobody should own anything.
         metadata["managedFields"] = []
     return empties
+
+
+def _put_back(aside: Aside, fill_in: Callable[[Json], None], obj: Json) -> None:
+    aside.put_back(obj)
+    fill_in(obj)

@@ -51,13 +51,13 @@ def apply(request: Request, target: WriteTarget, pipeline: Pipeline, *, binary: 
         check_configuration(applied, served.api_version, served.kind)
         new = ownership.apply(live, applied, manager, force=force, now=now())
         new = copied(new, large=target.large)
-        dropped = family.fit_applied(target, new, applied)
+        dropped, aside = family.fit_applied(target, new, applied)
         match_name(new, target.name)
         match_namespace(metadata_of(new), target.namespace)
         validation = target.options.validation if family.reports_unknown else "Ignore"
         if unknown := unknown_faults(dropped, validation, Decoded(), target.warnings):
             raise bad_request(f"error strict decoding: {', '.join(unknown)}")
-        family.finish_applied(target, new)
+        family.finish_applied(target, new, aside)
         if isinstance(metadata, dict) and metadata.get("resourceVersion"):
             metadata_of(new)["resourceVersion"] = metadata["resourceVersion"]
         return new

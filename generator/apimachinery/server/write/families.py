@@ -13,9 +13,10 @@ from typing import Any
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError
 from apimachinery.meta.times import SECONDS_LAYOUT, parse_fault
+from apimachinery.schema.known_specs import Aside
 from apimachinery.server.catalog.family import BUILT_IN, CUSTOM, Family
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.request.bodies import finish_form
+from apimachinery.server.request.bodies import finish_form, set_aside
 from apimachinery.server.request.target import WriteTarget, metadata_of
 from apimachinery.server.write.object_changes import copy_field, differs_at, differs_outside_status
 from apimachinery.server.write.patch_faults import encoded, patch_fault
@@ -71,21 +72,25 @@ class BuiltInWrites:
             return False
         return differs_at(target.as_sent(new) if target.served.hooks.counts_empties else new, old, fields)
 
-    def fit_applied(self, target: WriteTarget, new: Json, applied: Json) -> list[str]:
+    def fit_applied(self, target: WriteTarget, new: Json, applied: Json) -> tuple[list[str], Aside | None]:
         """Sees to it that a merged object fits the struct, which the schema of the merge does not promise; the unknown
-        fields, which it drops. Raises ApiError 500."""
+        fields, which it drops, and what is set aside of the object. Raises ApiError 500."""
         schema = target.served.compiled.schema
+        aside = set_aside(new, target.served)
         fault, dropped = schema.read(new)
         if fault:
+            if aside is not None:
+                aside.put_back(new)
+                aside = None
             schema.restore(new)
             if fault := schema.restore_fault(new):
                 raise _unconverted(applied, target.served, fault)
             dropped = schema.prune(new)
-        return dropped
+        return dropped, aside
 
-    def finish_applied(self, target: WriteTarget, new: Json) -> None:
+    def finish_applied(self, target: WriteTarget, new: Json, aside: Aside | None) -> None:
         """Brings a merged object into form; notes what is empty in it."""
-        target.empties = finish_form(new, target.served)
+        target.empties = finish_form(new, target.served, aside)
 
 
 class CustomWrites:
@@ -114,7 +119,7 @@ class CustomWrites:
             not target.served.has_status and new.get("status") != old.get("status")
         )
 
-    def fit_applied(self, target: WriteTarget, new: Json, applied: Json) -> list[str]:
+    def fit_applied(self, target: WriteTarget, new: Json, applied: Json) -> tuple[list[str], Aside | None]:
         """kube-apiserver stores what was applied as it is, and drops what metadata has no need of when it reads it or
         brings it to another version."""
         served, metadata = target.served, metadata_of(new)
@@ -129,9 +134,9 @@ class CustomWrites:
         fault, dropped = served.compiled.schema.read(new)
         if fault:
             raise patch_fault(encoded(new), fault)
-        return dropped
+        return dropped, None
 
-    def finish_applied(self, target: WriteTarget, new: Json) -> None:
+    def finish_applied(self, target: WriteTarget, new: Json, aside: Aside | None) -> None:
         """Keeps nulls of what is applied, so that they are refused; a create drops them."""
         nulls = list(_nulls(new))
         target.empties = finish_form(new, target.served)

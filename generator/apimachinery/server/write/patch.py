@@ -17,7 +17,7 @@ from apimachinery.merge.errors import MergeError
 from apimachinery.merge.value import go_text
 from apimachinery.meta.errors import ApiError, bad_request, not_found
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.request.bodies import TYPE_META, finish_form, unknown_faults
+from apimachinery.server.request.bodies import TYPE_META, finish_form, set_aside, unknown_faults
 from apimachinery.server.request.codecs import JSON
 from apimachinery.server.request.decoded import Decoded
 from apimachinery.server.request.media_types import (
@@ -137,21 +137,24 @@ def patched(target: WriteTarget, old: Json, change: Change, warnings: Iterable[s
         new = {**new, "kind": served.kind, "apiVersion": served.api_version}
     served.family.check_patched_kind(served, new, target.name, lambda: show(new), patch_fault)
     schema = served.compiled.schema
+    aside = set_aside(new, served)
     fault, dropped = schema.read(new)
+    if fault and aside is not None:
+        aside.put_back(new)
     if fault and restores:
         shown, new = new, copied(new)
         schema.restore(new)
         # It reads the fields in the order of the struct.
         if fault := schema.restore_fault(_in_struct_order(new, target)):
             raise patch_fault(show(shown), fault)
-        dropped = schema.prune(new)
+        dropped, aside = schema.prune(new), None
     if fault:
         raise patch_fault(show(new), fault)
     decoded = Decoded(duplicates=target.duplicates)
     if unknown := unknown_faults(dropped, target.options.validation, decoded, target.warnings):
         # What is shown still has the fields that nobody knows.
         raise patch_fault(show(change(old)[0]), strict_error(unknown))
-    target.empties = finish_form(new, served)
+    target.empties = finish_form(new, served, aside)
     match_name(new, target.name)
     match_namespace(metadata_of(new), target.namespace)
     return new
