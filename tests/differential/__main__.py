@@ -95,7 +95,13 @@ def _judge_twice(reference: Side, ours: Side, each: Conversation, number: int) -
 
 def _run(options: argparse.Namespace, reference: Side, ours: Side, report: Report) -> None:
     """Adds to a report, which tells of what there is also where the run is ended before its time."""
-    drawn = conversations(options.seed, options.only, options.corpus, commands=bool(options.kubectl))
+    drawn = conversations(
+        options.seed,
+        options.only,
+        options.corpus,
+        commands=bool(options.kubectl),
+        manifests=options.manifests,
+    )
     start, number, last = time.monotonic(), 0, 0.0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         running: set[concurrent.futures.Future[tuple[Verdict, bool]]] = set()
@@ -167,7 +173,12 @@ def _arguments() -> argparse.Namespace:
     )
     add("--seed", default="1")
     add("--requests", type=int, default=2000)
-    add("--only", action="append", default=[], help=f"areas: {', '.join(AREAS)}, changed, kubectl")
+    add(
+        "--only",
+        action="append",
+        default=[],
+        help=f"areas: {', '.join(AREAS)}, changed, kubectl, manifests, commands",
+    )
     add("--corpus", type=Path, action="append", default=[], help="a folder of scenarios to change")
     add(
         "--kubectl",
@@ -175,6 +186,7 @@ def _arguments() -> argparse.Namespace:
         default=[],
         help="a kubectl; several are drawn by lot; gives the area kubectl",
     )
+    add("--manifests", type=Path, help="a folder of real manifests; gives the areas manifests and commands")
     add("--controllers", default="none", help="of the server that is started: what the reference runs too")
     add("--jobs", type=int, default=8, help="conversations at once")
     add("--classes", type=int, default=25, help="how many classes of differences to print")

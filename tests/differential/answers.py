@@ -69,6 +69,8 @@ class Placeholders:
             return {self.text(str(k)): self.clean(each, str(k), value) for k, each in value.items()}
         if isinstance(value, list):
             return [self.clean(each, key) for each in value]
+        if key in ("nodePort", "healthCheckNodePort") and isinstance(value, int) and 30000 <= value < 32768:
+            return "<allocated>"
         if not isinstance(value, str):
             return value
         if key == "resourceVersion" and value:
@@ -174,10 +176,10 @@ def _without_text(value: Any) -> Any:
     return value
 
 
-def _ordered(value: Any) -> Any:
+def ordered(value: Any) -> Any:
     """Causes of a Status, and the parts of texts, in one order."""
     if isinstance(value, dict):
-        found = {key: _ordered(each) for key, each in value.items()}
+        found = {key: ordered(each) for key, each in value.items()}
         causes = found.get("causes")
         if isinstance(causes, list):
             found["causes"] = sorted(
@@ -198,7 +200,7 @@ def _ordered(value: Any) -> Any:
             found["message"] = sorted(re.split(r", |\]|\[|\n", found["message"]))
         return found
     if isinstance(value, list):
-        return [_ordered(each) for each in value]
+        return [ordered(each) for each in value]
     return value
 
 
@@ -212,7 +214,7 @@ def agreement(wanted: dict[str, Any], got: dict[str, Any]) -> str | None:
         return "text"
     if _code(wanted) != _code(got):
         return None
-    one, other = _ordered(wanted), _ordered(got)
+    one, other = ordered(wanted), ordered(got)
     if one == other:
         return "text"
     return "body" if _without_text(one) == _without_text(other) else "code"
@@ -236,7 +238,7 @@ def differences(wanted: Any, got: Any, path: str = "") -> Iterator[tuple[str, An
 
 def shown(wanted: dict[str, Any], got: dict[str, Any]) -> list[tuple[str, Any, Any]]:
     """The differences that count, those of codes first."""
-    found = list(differences(_ordered(wanted), _ordered(got)))
+    found = list(differences(ordered(wanted), ordered(got)))
     return sorted(
         found, key=lambda d: (d[0] != "status", not d[0].endswith("reason"), d[0].endswith("message"))
     )

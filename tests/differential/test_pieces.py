@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.differential.answers import Pairs, Placeholders, agreement, signature
 from tests.differential.connection import Server
 from tests.differential.conversation import Conversation, fill
 from tests.differential.draw.areas import AREAS, conversations
+from tests.differential.gather import gathered
 from tests.differential.kubectl import Kubectl
 from tests.differential.reduce import reduced, without_parts
 
@@ -30,6 +32,70 @@ def status(code: int, reason: str, message: str, **more: Any) -> dict[str, Any]:
 def test_a_seed_draws_the_same_again(area: str) -> None:
     one, other = (list(itertools.islice(conversations("7", [area], []), 5)) for _ in range(2))
     assert [scenarios.write(each) for each in one] == [scenarios.write(each) for each in other]
+
+
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "foos.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "foos", "kind": "Foo"},
+        "conversion": {"strategy": "Webhook"},
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+        ],
+    },
+}
+PROJECT = [
+    DEFINITION,
+    {
+        "apiVersion": "example.com/v1",
+        "kind": "Foo",
+        "metadata": {"name": "f", "namespace": "prod"},
+        "spec": {"a": 1},
+    },
+    {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "1"}},
+    {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}},
+    {"apiVersion": "nobody.example.com/v1", "kind": "Bar", "metadata": {"name": "b"}},
+]
+
+
+def test_manifests_of_projects_are_drawn_with_their_definitions(tmp_path: Path) -> None:
+    (tmp_path / "project.json").write_text(json.dumps(PROJECT))
+    drawn = [
+        list(
+            itertools.islice(
+                conversations("3", ["manifests", "commands"], [], commands=True, manifests=tmp_path), 30
+            )
+        )
+        for _ in range(2)
+    ]
+    assert [scenarios.write(each) for each in drawn[0]] == [scenarios.write(each) for each in drawn[1]]
+    assert {each.area for each in drawn[0]} == {"manifests", "commands"}
+    created = [each.steps[0]["body"] for each in drawn[0] if each.area == "manifests"]
+    assert {each["kind"] for each in created} == {"Foo", "ConfigMap"}
+    assert all("namespace" not in each["metadata"] for each in created)
+    definitions = [each.crds for each in drawn[0] if each.crds]
+    assert definitions and all("conversion" not in crd["spec"] for crds in definitions for crd in crds)
+
+
+def test_a_folder_without_manifests_ends_the_run(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="no manifests"):
+        next(conversations("1", [], [], manifests=tmp_path))
+
+
+def test_manifests_are_gathered_of_clones(tmp_path: Path) -> None:
+    clone = tmp_path / "clones" / "project"
+    clone.mkdir(parents=True)
+    (clone / "some.yaml").write_text("\n---\n".join(json.dumps(each) for each in [*PROJECT, PROJECT[2]]))
+    (clone / "template.yaml").write_text("apiVersion: v1\nkind: {{ .Kind }}\nmetadata: {}\n")
+    (clone / "values.yaml").write_text("a: [1\n")
+    git = ["git", "-C", str(clone), "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "all"]):
+        subprocess.run([*git, *arguments], check=True, timeout=60)
+    assert gathered(clone) == PROJECT
 
 
 def test_seeds_draw_different_conversations() -> None:

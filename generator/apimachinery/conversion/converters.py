@@ -194,15 +194,16 @@ def _status_to_v1(metric: Json) -> Json:
     name, selector = lookup(source, "metric", "name"), lookup(source, "metric", "selector")
     value, average = lookup(source, "current", "value"), lookup(source, "current", "averageValue")
     use = lookup(source, "current", "averageUtilization")
+    needed = average if average is not None else "0"  # Go's struct has no pointer to it there
     new: Json
     match kind:
         case "Resource":
-            new = _said(name=source.get("name"), currentAverageUtilization=use, currentAverageValue=average)
+            new = _said(name=source.get("name"), currentAverageUtilization=use, currentAverageValue=needed)
         case "ContainerResource":
-            new = _said(name=source.get("name"), currentAverageUtilization=use, currentAverageValue=average)
+            new = _said(name=source.get("name"), currentAverageUtilization=use, currentAverageValue=needed)
             new["container"] = source.get("container", "")
         case "Pods":
-            new = _said(metricName=name, currentAverageValue=average, selector=selector)
+            new = _said(metricName=name, currentAverageValue=needed, selector=selector)
         case "Object":
             new = _said(target=_reference(source.get("describedObject")), metricName=name)
             new |= _said(

@@ -375,6 +375,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ),
     # Events of the first API may have any name.
     ("", "Event"): Hooks(
+        never_waits=True,
         name_rule=path_segment_faults,
         selectable={
             **_field("involvedObject", *_OBJECT),
@@ -384,11 +385,12 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         },
     ),
     ("events.k8s.io", "Event"): Hooks(
+        never_waits=True,
         selectable={
             **_field("regarding", *_OBJECT),
             **_EVENT,
             "reportingController": "reportingController",
-        }
+        },
     ),
     ("", "Node"): Hooks(
         selectable={"spec.unschedulable": _flag("spec", "unschedulable")},

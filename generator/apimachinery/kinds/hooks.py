@@ -26,6 +26,7 @@ class Hooks:
 
     ``selectable``: field labels besides the two of metadata, each a dotted path or a function. ``unknown_label`` words
     the refusal of others. ``orphans``: a deletion without a policy leaves dependents.
+    ``never_waits``: what depends on an object is not asked after when it is deleted, whatever the policy.
     ``orphan_warning`` is what whoever deletes without a policy is reported then.
     ``grace``: how many seconds a deleted object stays for its own sake; None where it may go at once.
     ``unowned``: top-level fields that no writer of the object owns, as updates leave them alone.
@@ -54,6 +55,7 @@ class Hooks:
     selectable: Mapping[str, str | FieldValue] = field(default_factory=dict)
     unknown_label: str = "field label not supported: {label}"
     orphans: bool = False
+    never_waits: bool = False
     orphan_warning: str = ""
     grace: Callable[[Json], int | None] | None = None
     status_keeps: tuple[str, ...] = ()

@@ -346,5 +346,6 @@ def _gvk(obj: JsonObject) -> str:
 
 
 def _title(obj: JsonObject) -> str:
-    metadata = _metadata(obj)
-    return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}; {_gvk(obj)}"
+    namespace, name = (_metadata(obj).get(key) for key in ("namespace", "name"))
+    # Go reads what is no text as none.
+    return f"{namespace if isinstance(namespace, str) else ''}/{name if isinstance(name, str) else ''}; {_gvk(obj)}"

@@ -138,10 +138,10 @@ def element_text(element: str) -> str:
 
 
 def _operand(item: Any) -> str:
-    return (
-        quote(item)
-        if isinstance(item, str)
-        else value.go_text(item)
-        if isinstance(item, dict | list)
-        else value.encode(item)
-    )
+    if isinstance(item, str):
+        return quote(item)
+    if isinstance(item, list):
+        return "[" + ",".join(map(_operand, item)) + "]"
+    if isinstance(item, dict):
+        return "".join(f"{key}={_operand(item[key])}" for key in sorted(item))
+    return "null" if item is None else value.go_text(item)

@@ -234,11 +234,10 @@ def repeated_update_faults(
 def finalizer_warnings(meta: dict[str, Any], old: dict[str, Any] | None = None) -> list[str]:
     """The warnings for new finalizers of a custom resource that have no domain."""
     known = {*_STANDARD_FINALIZERS, *((old or {}).get("finalizers") or ())}
-    advice = (
-        "prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers"
-    )
+    advice = "to avoid accidental conflicts with other finalizer writers"
+    path = {True: " including a path (/)", False: ""}
     return [
-        f"metadata.finalizers: {go_quote(each)}: {advice}"
+        f"metadata.finalizers: {go_quote(each)}: prefer a domain-qualified finalizer name{path['.' in each]} {advice}"
         for each in sorted(set(meta.get("finalizers") or ()) - known)
         if "/" not in each
     ]

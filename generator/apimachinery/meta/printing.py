@@ -142,14 +142,14 @@ def _digits(number: float) -> tuple[str, int]:
 
 def go_json(value: Any) -> str:
     """Encode as Go's json.Marshal does a decoded value: compact, keys sorted, HTML characters escaped."""
-    return _html_escaped("".join(_json_pieces(value, by_name=True)))
+    return html_escaped("".join(_json_pieces(value, by_name=True)))
 
 
 def go_struct_json(value: Any, *, indent: int | None = None) -> str:
     """Encode with keys in the order given: a Go struct; on one line, or indented by so many spaces."""
     if indent is not None:
-        return _html_escaped(json.dumps(value, ensure_ascii=False, indent=indent))
-    return _html_escaped("".join(_json_pieces(value, by_name=False)))
+        return html_escaped(json.dumps(value, ensure_ascii=False, indent=indent))
+    return html_escaped("".join(_json_pieces(value, by_name=False)))
 
 
 def _json_pieces(value: Any, *, by_name: bool) -> Iterator[str]:
@@ -185,7 +185,8 @@ def json_float(number: float) -> str:
     return shortest(number, -6, 21).replace("e-0", "e-")
 
 
-def _html_escaped(text: str) -> str:
+def html_escaped(text: str) -> str:
+    """JSON without the characters that mean something in HTML."""
     for char, escape in (
         ("<", r"\u003c"),
         (">", r"\u003e"),

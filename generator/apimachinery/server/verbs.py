@@ -147,8 +147,13 @@ class Verbs:
             hold_body(request)
         return self._driver.run(steps, large=request.large)
 
+    def _asked(self, request: Request, route: Route, served: Served) -> View:
+        """The form of one object; of its subresources the status alone is shown as a Table."""
+        tables = route.subresource in ("", "status")
+        return asked_view(request, served, self._codecs, of_list=False, tables=tables)
+
     async def _get(self, request: Request, route: Route, served: Served) -> Answer:
-        view = asked_view(request, served, self._codecs, of_list=False)
+        view = self._asked(request, route, served)
         key = served.key(route.namespace, route.name)
         if (computed := self._computed.get(served.named)) is not None:
             made = [each for each in await computed.records(served, key) if each.key == key]
@@ -239,7 +244,7 @@ class Verbs:
     def _update(self, request: Request, route: Route, served: Served) -> Steps[Answer]:
         if route.subresource == "finalize":
             return (yield from self._virtual.answer(request, route, served))
-        view = asked_view(request, served, self._codecs, of_list=False)
+        view = self._asked(request, route, served)
         options = read_write_options(request, "UpdateOptions")
         target = WriteTarget.asked(request, served, route.namespace, route.name, options, route.subresource)
         obj = self._read(request, target)
@@ -258,7 +263,7 @@ class Verbs:
         return (yield from self._written(view, written))
 
     def _patch(self, request: Request, route: Route, served: Served) -> Steps[Answer]:
-        view = asked_view(request, served, self._codecs, of_list=False)
+        view = self._asked(request, route, served)
         note_patch(request)
         written = yield from patch(
             request, served, route.namespace, route.name, route.subresource, self._writer.pipeline

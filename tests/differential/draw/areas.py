@@ -21,6 +21,7 @@ from tests.differential.draw import (
     wire,
 )
 from tests.differential.draw.changed import Changed
+from tests.differential.draw.manifests import Manifests
 from tests.differential.draw.words import Dice
 
 Draw = Callable[[Dice, str], Conversation]
@@ -41,15 +42,20 @@ AREAS: dict[str, tuple[int, Draw]] = {
 
 
 def conversations(
-    seed: str, only: list[str], corpus: list[Path], *, commands: bool = False
+    seed: str, only: list[str], corpus: list[Path], *, commands: bool = False, manifests: Path | None = None
 ) -> Iterator[Conversation]:
     """Endless conversations of a seed; ``corpus`` are folders of scenarios to change, ``commands`` is whether there is a
-    kubectl."""
+    kubectl, ``manifests`` a folder of them."""
     areas = dict(AREAS)
     if commands:
         areas["kubectl"] = (10, kubectl.draw)
     if corpus:
         areas["changed"] = (25, Changed(corpus).draw)
+    if manifests:
+        real = Manifests(manifests)
+        areas["manifests"] = (20, real.draw)
+        if commands:
+            areas["commands"] = (10, real.commands)
     if only:
         areas = {name: areas[name] for name in only}
     dice = Dice(f"{seed}")

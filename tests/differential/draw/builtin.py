@@ -100,12 +100,11 @@ def draw(dice: Dice, name: str) -> Conversation:
 
 
 def _enriched(dice: Dice, kind: Kind, body: dict[str, Any]) -> dict[str, Any]:
-    root = _roots().get((kind.api_version, kind.kind))
-    if root is None:
+    schema = definition_of(kind.api_version, kind.kind)
+    if schema is None:
         return body
-    schema = _definitions()[root]
     for _ in range(dice.randint(1, 3)):
-        body = merged(body, _branch(dice, schema, body, 5, top=True))
+        body = merged(body, branch(dice, schema, body, 5, top=True))
     return body
 
 
@@ -117,7 +116,13 @@ def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def _branch(dice: Dice, schema: dict[str, Any], present: Any, depth: int, top: bool = False) -> Any:
+def definition_of(api_version: str, kind: str) -> dict[str, Any] | None:
+    """The schema of a built-in kind."""
+    root = _roots().get((api_version, kind))
+    return None if root is None else _definitions()[root]
+
+
+def branch(dice: Dice, schema: dict[str, Any], present: Any, depth: int, top: bool = False) -> Any:
     """A value with one path of fields in it; lists that are there already keep their items."""
     schema = _resolved(schema)
     properties = schema.get("properties")
@@ -127,7 +132,7 @@ def _branch(dice: Dice, schema: dict[str, Any], present: Any, depth: int, top: b
             return {}
         name = dice.one(names)
         inner = present.get(name) if isinstance(present, dict) else None
-        made = {name: _branch(dice, properties[name], inner, depth - 1)}
+        made = {name: branch(dice, properties[name], inner, depth - 1)}
         for required in schema.get("required", ()):
             if (
                 required not in made
@@ -135,7 +140,7 @@ def _branch(dice: Dice, schema: dict[str, Any], present: Any, depth: int, top: b
                 and dice.chance(0.85)
                 and not top
             ):
-                made[required] = _branch(dice, properties[required], None, depth - 1)
+                made[required] = branch(dice, properties[required], None, depth - 1)
         return made
     return _leaf(dice, schema, present, depth)
 
@@ -146,15 +151,15 @@ def _leaf(dice: Dice, schema: dict[str, Any], present: Any, depth: int) -> Any:
         items = [copy.deepcopy(each) for each in present] if isinstance(present, list) else []
         if items and dice.chance(0.7):
             number = dice.randrange(len(items))
-            items[number] = merged(items[number], _branch(dice, schema["items"], items[number], depth))
+            items[number] = merged(items[number], branch(dice, schema["items"], items[number], depth))
         else:
-            items += [_branch(dice, schema["items"], None, depth) for _ in range(dice.randint(0, 2))]
+            items += [branch(dice, schema["items"], None, depth) for _ in range(dice.randint(0, 2))]
         return items
     if kind == "object":
         extra = schema.get("additionalProperties")
         if isinstance(extra, dict) and extra:
             return {
-                dice.one(["a", "b", "cpu", "memory", "example.com/x", "storage", "pods"]): _branch(
+                dice.one(["a", "b", "cpu", "memory", "example.com/x", "storage", "pods"]): branch(
                     dice, extra, None, depth
                 )
             }

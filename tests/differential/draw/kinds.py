@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import functools
+import importlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -65,6 +67,34 @@ def _read() -> list[Kind]:
 
 
 BUILTIN = _read()
+
+
+@functools.cache
+def _resources() -> dict[tuple[str, str], Kind]:
+    """Every built-in kind with the path of its resource, whether or not a server serves it."""
+    from kubernetes_api.registry import GROUP_VERSIONS
+
+    found = {}
+    for api_version, module in GROUP_VERSIONS.items():
+        try:
+            resources = importlib.import_module(f"kubernetes_api.{module}.resources").RESOURCES
+        except ModuleNotFoundError:
+            continue
+        for each in resources:
+            if "create" in each.verbs and "get" in each.verbs:
+                path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+                sub = tuple(sub.name for sub in each.subresources if "get" in sub.verbs)
+                found[api_version, each.kind] = Kind(
+                    path, each.plural, each.kind, api_version, {}, cluster=not each.namespaced, sub=sub
+                )
+    return found
+
+
+def served(api_version: str, kind: str) -> Kind | None:
+    """A built-in kind, without a body of its own."""
+    return _resources().get((api_version, kind))
+
+
 BY_KIND = {kind.kind: kind for kind in BUILTIN}
 
 

@@ -132,6 +132,13 @@ def claim_update(value: Json, path: str, old: Json) -> Errors:
             )
 
 
+_POINTERS = frozenset(
+    {"selector", "dataSource", "dataSourceRef", "storageClassName", "volumeMode", "volumeAttributesClassName"}
+    | {"apiGroup", "namespace"}
+)
+"""Where Go tells an empty value from none."""
+
+
 def _present(value: Any) -> Any:
     """A value without what is empty, quantities by what they say."""
     if not isinstance(value, dict):
@@ -142,7 +149,11 @@ def _present(value: Any) -> Any:
         else _present(inner)
         for key, inner in value.items()
     }
-    return {key: item for key, item in shown.items() if item not in (None, {}, [], "")}
+    return {
+        key: item
+        for key, item in shown.items()
+        if item not in (None, {}, [], "") or (item is not None and key in _POINTERS)
+    }
 
 
 def _amount(value: Any) -> Any:

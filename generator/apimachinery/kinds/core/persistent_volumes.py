@@ -240,7 +240,7 @@ def volume_update(value: Json, path: str, old: Json) -> Errors:
     """A volume keeps its source, its mode and where it may be used."""
     del path
     spec, before = struct(value, "spec") or {}, struct(old, "spec") or {}
-    now, last = ({key: each[key] for key in _SOURCES if each.get(key)} for each in (spec, before))
+    now, last = ({key: each[key] for key in _SOURCES if each.get(key) is not None} for each in (spec, before))
     csi = struct(now, "csi")
     if csi is not None and struct(last, "csi") is not None and "controllerExpandSecretRef" not in last["csi"]:
         # A secret for expanding may be given later.

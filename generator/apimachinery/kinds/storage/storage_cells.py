@@ -44,9 +44,9 @@ def _class(obj: Json) -> str:
     return str(annotation or get(obj, "spec.storageClassName") or "")
 
 
-def _bound(path: str) -> Cell:
+def _bound(path: str, absent: str) -> Cell:
     """A claim's facts that count only once it is bound."""
-    return lambda claim: (get(claim, path) or "") if get(claim, "spec.volumeName") else ""
+    return lambda claim: (get(claim, path) or absent) if get(claim, "spec.volumeName") else ""
 
 
 def _claim_access(claim: Json) -> str:
@@ -113,7 +113,7 @@ STORAGE: dict[str, dict[str, Cell]] = {
     "PersistentVolumeClaim": {
         "Status": _phase,
         "Volume": at("spec.volumeName"),
-        "Capacity": _bound("status.capacity.storage"),
+        "Capacity": _bound("status.capacity.storage", "0"),
         "Access Modes": _claim_access,
         "StorageClass": _class,
         "VolumeAttributesClass": at("spec.volumeAttributesClassName", UNSET),

@@ -17,6 +17,7 @@ from apimachinery.server.admission.builtin.always import AlwaysAdmit, AlwaysDeny
 from apimachinery.server.admission.builtin.claim_resize import PersistentVolumeClaimResize
 from apimachinery.server.admission.builtin.default_classes import DefaultIngressClass, DefaultStorageClass
 from apimachinery.server.admission.builtin.default_tolerations import DefaultTolerationSeconds
+from apimachinery.server.admission.builtin.device_access import DeviceAdminAccess
 from apimachinery.server.admission.builtin.external_addresses import DenyServiceExternalIPs
 from apimachinery.server.admission.builtin.in_use_protection import StorageObjectInUseProtection
 from apimachinery.server.admission.builtin.limit_ranger import LimitRanger
@@ -204,10 +205,10 @@ def _names(texts: list[str]) -> Iterator[str]:
 
 
 def make_plugins(names: frozenset[str], around: Around) -> list[Plugin]:
-    """The plugins of these names, in order, with what is no plugin there but part of how roles and updates are stored:
-    that comes between what changes objects and what only looks."""
+    """The plugins of these names, in order, with what is no plugin there but part of how roles, claims and updates are
+    stored: that comes between what changes objects and what only looks."""
     access = around.access
-    rights: list[Plugin] = [CreateRights(access.authorizer)]
+    rights: list[Plugin] = [CreateRights(access.authorizer), DeviceAdminAccess(around.cache)]
     if access.rbac is not None:
         rights.insert(0, RoleEscalation(Escalation(access.rbac, access.authorizer)))
     found: list[Plugin] = []

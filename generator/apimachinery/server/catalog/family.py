@@ -121,10 +121,17 @@ class Family(Protocol):
         """Brings a stored object to what its schema says today, in place."""
 
     def name_kind(
-        self, wanted: Named, obj: Json, data: bytes, is_kind: IsKind, shown: Callable[[], str]
+        self,
+        wanted: Named,
+        obj: Json,
+        data: bytes,
+        is_kind: IsKind,
+        shown: Callable[[], str],
+        *,
+        lenient: bool = False,
     ) -> None:
         """Sees to it that a body's object, whose bytes are ``data``, is of the wanted kind; may fill the kind in.
-        ``shown`` gives the body as text.
+        ``shown`` gives the body as text; ``lenient``: the decoder ignores unknown fields.
 
         Raises ApiError 400, 422.
         """
@@ -180,7 +187,14 @@ class BuiltIn:
         """Does nothing: built-in objects are stored as they are served."""
 
     def name_kind(
-        self, wanted: Named, obj: Json, data: bytes, is_kind: IsKind, shown: Callable[[], str]
+        self,
+        wanted: Named,
+        obj: Json,
+        data: bytes,
+        is_kind: IsKind,
+        shown: Callable[[], str],
+        *,
+        lenient: bool = False,
     ) -> None:
         """Missing names are those of the path."""
         kind = obj["kind"] = obj.get("kind") or wanted.kind
@@ -267,14 +281,28 @@ class Custom:
         schema.default(obj)
 
     def name_kind(
-        self, wanted: Named, obj: Json, data: bytes, is_kind: IsKind, shown: Callable[[], str]
+        self,
+        wanted: Named,
+        obj: Json,
+        data: bytes,
+        is_kind: IsKind,
+        shown: Callable[[], str],
+        *,
+        lenient: bool = False,
     ) -> None:
         """Refuses an object that does not name this kind: nothing is filled in for unstructured objects."""
         kind, api_version = obj.get("kind") or "", obj.get("apiVersion") or ""
         if (kind, api_version) == (wanted.kind, wanted.api_version):
             return
         if not kind:
-            raise unrecognized(wanted.kind, f"Object 'Kind' is missing in '{shown()}'", data)
+            fault = f"Object 'Kind' is missing in '{shown()}'"
+            if lenient:
+                version = api_version.rpartition("/")[2] or wanted.version
+                raise cannot_handle(wanted.kind, version, wanted.kind, fault)
+            raise unrecognized(wanted.kind, fault, data)
+        if obj.get("apiVersion", "") is None:
+            fault = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
+            raise cannot_handle(kind, "", wanted.kind, fault)
         if api_version != wanted.api_version:
             raise wrong_version(api_version, wanted.api_version)
 

@@ -52,10 +52,17 @@ def codec_of(request: Request, codecs: Codecs) -> WireCodec:
 
 
 def read_body(
-    request: Request, codecs: Codecs, served: Served, is_kind: IsKind, same: Collection[str] = ()
+    request: Request,
+    codecs: Codecs,
+    served: Served,
+    is_kind: IsKind,
+    same: Collection[str] = (),
+    *,
+    lenient: bool = False,
 ) -> tuple[Json, Decoded]:
     """The object of a body, and how faults of it are worded; ``same`` are versions of the kind that have the same
-    fields, and are read as it. Raises ApiError 400, 415, 422."""
+    fields, and are read as it. ``lenient``: unknown fields are ignored, which another decoder does. Raises ApiError
+    400, 415, 422."""
     codec = codec_of(request, codecs)
     data = request.body
     duplicates: list[str] = []
@@ -78,7 +85,7 @@ def read_body(
     ):
         value["apiVersion"] = served.api_version
     doubtful = codec.checks_duplicates and not duplicates and has_duplicate_fields(data, value)
-    _name_kind(value, decoded, served, is_kind)
+    _name_kind(value, decoded, served, is_kind, lenient=lenient)
     if doubtful:
         decoded.duplicates += field_texts(repeated_fields(data), [])
         if decoded.duplicates and served.family.merges_duplicates:
@@ -97,7 +104,7 @@ def read_sent(
 ) -> tuple[Json, Empties]:
     """Reads the object of a body; gives it in form and noted for the audit, and what is empty in it. Raises ApiError
     400, 415, 422."""
-    obj, decoded = read_body(request, codecs, served, is_kind, same)
+    obj, decoded = read_body(request, codecs, served, is_kind, same, lenient=validation == "Ignore")
     empties = bring_into_form(obj, served, validation, decoded, warnings)
     note_object(request.trail, obj)
     return obj, empties
@@ -135,7 +142,7 @@ def note_patch(request: Request) -> None:
         return
 
 
-def _name_kind(value: Any, decoded: Decoded, served: Served, is_kind: IsKind) -> None:
+def _name_kind(value: Any, decoded: Decoded, served: Served, is_kind: IsKind, *, lenient: bool) -> None:
     """Sees to it that the value is an object of the kind, and fills in what the path says."""
     kind_name, data = served.kind, decoded.data
     if not isinstance(value, dict):
@@ -156,7 +163,8 @@ def _name_kind(value: Any, decoded: Decoded, served: Served, is_kind: IsKind) ->
         raise _no_api_version(value.get("kind") or kind_name, decoded, value, served)
     elif decoded.needs_api_version and not api_version and value.get("kind"):
         raise _no_api_version(value["kind"], decoded, value, served)
-    served.family.name_kind(served, value, data, is_kind, lambda: decoded.shown(value))
+    shown = decoded.shown if lenient else decoded.sent
+    served.family.name_kind(served, value, data, is_kind, lambda: shown(value), lenient=lenient)
 
 
 def _no_api_version(kind: str, decoded: Decoded, value: Json, served: Served) -> ApiError:

@@ -11,11 +11,12 @@ import re
 from collections.abc import Collection, Mapping
 
 from apimachinery.kinds.hooks import Json
+from apimachinery.meta.printing import go_json
 from apimachinery.server.catalog.family import BUILT_IN, CUSTOM, Family
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.request.codecs import CBOR, JSON, YAML, WireCodec
 from apimachinery.wire.cbor_faults import typed_fault, unknown_place
-from apimachinery.wire.json import decode_first, encode
+from apimachinery.wire.json import decode_first
 from apimachinery.wire.strict import field_texts, in_order_of
 
 
@@ -36,6 +37,10 @@ class Decoded:
     def shown(self, value: Json) -> str:
         """The whole body as a fault shows it."""
         return self.data.decode("utf-8", "replace")
+
+    def sent(self, value: Json) -> str:
+        """The same for the decoder that is strict."""
+        return self.shown(value)
 
     def own_fault(self, served: Served) -> str | None:
         """A value of a wrong type that only the bytes show."""
@@ -64,7 +69,10 @@ class _JsonStruct(Decoded):
 class _Yaml(Decoded):
     def shown(self, value: Json) -> str:
         """The JSON that it was made to before it was read."""
-        return encode(value).decode()
+        return go_json(value)
+
+    def sent(self, value: Json) -> str:
+        return self.data.decode("utf-8", "replace")
 
 
 class _YamlStruct(_Yaml):

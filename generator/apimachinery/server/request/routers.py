@@ -41,7 +41,7 @@ class BuiltInRouter:
         if (accept := request.headers.get("accept", "")) and accept != JSON.media_type:
             if route.subresource == "log":
                 check_routed(accept, ("text/plain", *MEDIA_TYPES))
-                negotiate(accept, codecs)
+                negotiate(accept, codecs, tables=False)
             elif route.subresource not in FORWARDED:
                 check_routed(accept, watch=verb in ("list", "watch"))
         request.warnings.extend(served.warnings)
@@ -149,8 +149,7 @@ def _custom_verb(request: Request, route: Route, served: Served) -> str:
             raise not_found(served.plural, served.group, route.name)
         if verb not in ("get", "update", "patch"):
             raise verb_not_supported(verb or "", served.plural, served.group)
-        return verb
-    if verb is None:
+    elif verb is None:
         raise verb_not_supported("", served.plural, served.group)
     if verb == "patch":
         check_patch_type(request, served)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from apimachinery.http.messages import Request, User
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError, bad_request, undeterminable_name
+from apimachinery.meta.field_errors import FieldError
 from apimachinery.meta.printing import go_quote
 from apimachinery.schema.typed_form import Empties, with_empties
 from apimachinery.server.catalog.served import Served
@@ -42,6 +43,7 @@ class WriteTarget:
     is. ``allocation`` is what its object is given meanwhile. ``hold`` counts what an object takes that is
     read from bytes, as ``Request.hold``; it raises Crowded. ``empties`` is what is sent and empty, for whoever judges
     the object.
+    ``faults`` are those that only what is around the object shows, reported with its own.
     ``has_empties``: the object is stored with empty collections in its metadata that reading it does not show: this
     write is made whatever it changes, and the next one too. ``applying``: what is written comes of a server-side apply.
     """
@@ -63,6 +65,7 @@ class WriteTarget:
     empties: Empties = ()
     has_empties: bool = False
     applying: bool = False
+    faults: list[FieldError] = field(default_factory=list)
 
     @classmethod
     def asked(

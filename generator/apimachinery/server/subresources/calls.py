@@ -108,6 +108,7 @@ class VirtualResources:
             return (yield from self._pods.answer(request, route, served))
         if route.subresource:
             raise method_not_allowed()
+        form = negotiate(request.headers.get("accept", ""), self._codecs, tables=False)
         options = read_write_options(request, "CreateOptions")
         obj, _ = read_sent(request, self._codecs, served, self._is_kind, options.validation, request.warnings)
         if route.namespace:
@@ -119,7 +120,6 @@ class VirtualResources:
         status = yield from self._status(request, served, obj)
         if len(status.get("resourceRules", ())) > MANY_RECORDS:
             yield HEAVY
-        form = negotiate(request.headers.get("accept", ""), self._codecs, tables=False)
         obj = served.ownership("").update(None, obj, options.manager, now=now())
         obj = {"kind": served.kind, "apiVersion": served.api_version, **obj, "status": status}
         if form.shown_as == METADATA:
@@ -186,6 +186,7 @@ class VirtualResources:
 
     def _finalize(self, request: Request, route: Route, served: Served) -> Steps[Response]:
         """PUT of a namespace's ``spec.finalizers``; nothing else of the body counts."""
+        view = asked_view(request, served, self._codecs, of_list=False, tables=False)
         options = read_write_options(request, "UpdateOptions")
         target = WriteTarget.asked(request, served, "", route.name, options, "finalize")
         obj, _ = read_sent(request, self._codecs, served, self._is_kind, options.validation, target.warnings)
@@ -203,7 +204,6 @@ class VirtualResources:
             return old
 
         written = yield from self._writer.pipeline.update(target, transform)
-        view = asked_view(request, served, self._codecs, of_list=False)
         return Response(200, view.object(written.record), view.content_type)
 
     def _status(self, request: Request, served: Served, obj: Json) -> Steps[Json]:

@@ -92,6 +92,7 @@ class PodCalls:
         """Answers a create. Raises ApiError 400 to 500."""
         subresource = route.subresource or "binding"
         kind = self._kinds[subresource]
+        form = negotiate(request.headers.get("accept", ""), self._codecs, tables=False)
         options = read_write_options(request, "CreateOptions")
         same = SAME.get(subresource, ())
         obj, _ = read_sent(
@@ -114,7 +115,6 @@ class PodCalls:
             yield from self._bind(operation, obj)
         else:
             yield from self._evict(operation, obj)
-        form = negotiate(request.headers.get("accept", ""), self._codecs, tables=False)
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
         return Response(201, whole(form.codec, status), form.codec.media_type)
 

@@ -72,7 +72,8 @@ class TokenRequests:
         )
 
     def answer(self, request: Request, route: Route) -> Steps[Response]:
-        """Answers a create. Raises ApiError 400, 404, 409, 422."""
+        """Answers a create. Raises ApiError 400, 404, 406, 409, 422."""
+        form = negotiate(request.headers.get("accept", ""), self._codecs, tables=False)
         options = read_write_options(request, "CreateOptions")
         obj, _ = read_sent(
             request, self._codecs, self._kind, self._is_kind, options.validation, request.warnings
@@ -128,7 +129,6 @@ class TokenRequests:
             },
             "status": {"token": token, "expirationTimestamp": ended},
         }
-        form = negotiate(request.headers.get("accept", ""), self._codecs)
         return Response(201, whole(form.codec, answer), form.codec.media_type)
 
     def _bound(self, ref: Json | None, route: Route) -> list[Bound]:

@@ -83,6 +83,8 @@ def check(target: WriteTarget, obj: Json, name: str) -> None:
     """Raises ApiError 422 with every error of the object."""
     served, metadata = target.served, metadata_of(obj)
     faults: list[FieldError] = []
+    if served.hooks.fills_in_when_read is not None and served.hooks.fills_in_when_read(obj):
+        metadata = {key: value for key, value in metadata.items() if key != "labels"}  # nobody gave it these
     if not served.hooks.validates_metadata:
         faults = validate_object_meta(
             metadata,
@@ -93,4 +95,4 @@ def check(target: WriteTarget, obj: Json, name: str) -> None:
     if faults and not served.metadata_checks.any:
         # Errors in metadata alone come after those of the kind.
         check_whole(target, obj, None, [], name)
-    check_whole(target, obj, None, faults, name)
+    check_whole(target, obj, None, [*target.faults, *faults], name)

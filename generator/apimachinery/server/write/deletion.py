@@ -198,7 +198,7 @@ class Deleter:
     def _finalizers(self, target: WriteTarget, metadata: Json, options: DeletionOptions) -> list[str]:
         present = metadata.get("finalizers") or []
         kept = [name for name in present if name not in (ORPHAN, FOREGROUND)]
-        policy = options.policy
+        policy = "Background" if target.served.hooks.never_waits else options.policy
         if policy is None:
             if ORPHAN in present or FOREGROUND in present:
                 policy = "Orphan" if ORPHAN in present else "Foreground"

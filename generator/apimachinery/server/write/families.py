@@ -154,7 +154,13 @@ def _sorted(value: Any) -> Any:
 
 
 def _sorted_at(value: Any, places: Any) -> Any:
-    if not isinstance(value, dict) or not isinstance(places, dict):
+    if not isinstance(places, dict):
+        return value
+    if isinstance(value, list):
+        # An index counts from the end where it is negative.
+        count = len(value)
+        return [_sorted_at(v, places.get(str(n), places.get(str(n - count)))) for n, v in enumerate(value)]
+    if not isinstance(value, dict):
         return value
     return {key: _sorted_at(value[key], places.get(key)) for key in sorted(value)}
 

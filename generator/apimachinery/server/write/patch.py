@@ -8,6 +8,7 @@ is recomputed on the newest object when somebody was faster.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from apimachinery.http.messages import Request
@@ -80,6 +81,7 @@ Change = Callable[[Json], tuple[Any, Callable[[Any], str], bool]]
 def read_change(media_type: str, body: bytes, target: WriteTarget) -> Change:
     """What a patch that does not apply means. Raises ApiError 400, 422."""
     checked = target.options.validation != "Ignore"
+    shown = partial(_in_struct_order, target=target)
     try:
         value = json.decode(body)
         repeated = duplicate_fields(body, value) if media_type != STRATEGIC_PATCH else []
@@ -91,14 +93,14 @@ def read_change(media_type: str, body: bytes, target: WriteTarget) -> Change:
         ordered = WRITES[target.served.family].after_json_patch
         return lambda old: (
             json_patch.apply(old, value, checked=checked),
-            lambda new: encoded(ordered(_in_struct_order(new, target), value)),
+            lambda _: encoded(ordered(json_patch.apply(shown(old), value, checked=checked), value)),
             False,
         )
     if media_type == MERGE_PATCH:
         ordered = WRITES[target.served.family].after_merge_patch
         return lambda old: (
             merge_patch.apply(old, value, checked=checked),
-            lambda new: encoded(ordered(_in_struct_order(new, target), value)),
+            lambda _: encoded(ordered(merge_patch.apply(shown(old), value, checked=checked), value)),
             False,
         )
     patch_type = target.served.compiled.patch_type

@@ -10,6 +10,7 @@ from apimachinery.kinds.hooks import Json
 from apimachinery.merge.errors import MergeError
 from apimachinery.meta.errors import ApiError, Cause
 from apimachinery.meta.field_errors import invalid, invalid_value
+from apimachinery.meta.printing import html_escaped
 from apimachinery.wire import json
 
 
@@ -44,8 +45,8 @@ def _copied_in_steps(value: Any, depth: int, encode: Callable[[Any], bytes]) -> 
 
 
 def encoded(value: Any) -> str:
-    """A value as refusals show it: JSON."""
-    return dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """A value as refusals show it: JSON as Go writes it, which could stand in a page of HTML."""
+    return html_escaped(dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 def patch_fault(shown: str, why: str) -> ApiError:

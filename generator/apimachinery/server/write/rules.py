@@ -91,7 +91,7 @@ def _check_object(
                 return hooks.validate_status(obj, old) if hooks.validate_status is not None and fits() else []
         asked = (compiled.validator, hooks.validate if fits() else None)
         faults = [fault for ask in asked if ask is not None for fault in ask(obj, old)]
-        return [*own(obj, None), *faults] if faults and old is not None and hooks.asks_twice else faults
+        return [*own(obj, None), *faults] if old is not None and hooks.asks_twice else faults
 
     def fits() -> bool:
         # As CEL rules, hooks of people who rely on their schema are not asked about what has another shape.

@@ -106,4 +106,4 @@ def check(target: WriteTarget, old: Json, new: Json) -> None:
     if served.compiled.to_form is not None:
         served.compiled.to_form(new)
     # Where a plugin renamed the object, the fault is that of the new name.
-    check_whole(target, new, old, faults, metadata.get("name") or "")
+    check_whole(target, new, old, [*target.faults, *faults], metadata.get("name") or "")
