@@ -1202,4 +1202,5 @@ MOVED: dict[str, dict[str, str]] = {
     "io.k8s.api.resource.v1.AllocatedDeviceStatus": {"shareID": "device"},
     "io.k8s.api.resource.v1beta1.AllocatedDeviceStatus": {"shareID": "device"},
     "io.k8s.api.resource.v1beta2.AllocatedDeviceStatus": {"shareID": "device"},
+    "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference": {"apiVersion": ""},
 }

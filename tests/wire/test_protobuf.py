@@ -177,3 +177,13 @@ def test_the_library_agrees_that_the_envelope_is_a_message() -> None:
     envelope = messages()._new("Unknown")
     envelope.ParseFromString(messages().encode(OBJECTS[0])[len(MAGIC) :])
     assert json_format.MessageToDict(envelope)["typeMeta"] == {"apiVersion": "v1", "kind": "ConfigMap"}
+
+
+def test_maps_are_written_in_the_order_of_their_keys_where_one_begins_with_another() -> None:
+    labels = {"app.kubernetes.io/name": "b", "app": "a", "ap": "", "zone": "c"}
+    data = {"a.b": "1", "a": "2"}
+    obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "n", "labels": labels}, "data": data}
+    encoded = messages().encode(obj)
+    places = [encoded.index(f"\n{chr(len(key))}{key}".encode()) for key in sorted(labels)]
+    assert places == sorted(places)
+    assert messages().decode(encoded) == obj

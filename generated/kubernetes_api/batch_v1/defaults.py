@@ -4,7 +4,8 @@
 
 from collections.abc import Callable
 
-from apimachinery.kinds.fields import Json, copied, items, lookup, struct
+from apimachinery.kinds.defaulters import share_labels_of_template
+from apimachinery.kinds.fields import Json, items, struct
 from apimachinery.kinds.predicates import is_set
 from kubernetes_api.core_v1 import defaults as core_v1
 
@@ -26,12 +27,7 @@ def default_job(job: Json) -> None:
             spec["backoffLimit"] = 2147483647
         if "backoffLimit" not in spec:
             spec["backoffLimit"] = 6
-    if (
-        (metadata := struct(job, "metadata")) is not None
-        and not metadata.get("labels")
-        and (found := lookup(job, "spec", "template", "metadata", "labels")) is not None
-    ):
-        metadata["labels"] = copied(found)
+    share_labels_of_template(job)
     if (spec := struct(job, "spec")) is not None:
         if "completionMode" not in spec:
             spec["completionMode"] = "NonIndexed"

@@ -138,11 +138,15 @@ def _keep_allocated(service: Json, old: Json) -> None:
                 port["nodePort"] = known
 
 
+_OF_PODS = {"controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name"}
+
+
 def _labels_of_template(job: Json) -> bool:
     """Whether a Job has the labels of its pods because it was given none: they are not stored with it."""
     template = (job.get("spec") or {}).get("template") or {}
     labels = job["metadata"].get("labels")
-    return "controller-uid" in (labels or ()) and labels == (template.get("metadata") or {}).get("labels")
+    # Where its pods had labels of their own, they were the Job's from the beginning, and are stored.
+    return bool(labels) and labels.keys() == _OF_PODS and labels == (template.get("metadata") or {}).get("labels")
 
 
 def _keep_labels_of_template(new: Json, old: Json) -> None:

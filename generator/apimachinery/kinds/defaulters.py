@@ -283,6 +283,13 @@ def raise_template_generation(new: Json, old: Json) -> None:
     annotations[TEMPLATE_GENERATION] = str(number)
 
 
+def share_labels_of_template(job: Json) -> None:
+    """Gives a job without labels those of its pods: one map in Go, so what its selector adds is in both."""
+    metadata, labels = struct(job, "metadata"), lookup(job, "spec", "template", "metadata", "labels")
+    if metadata is not None and labels is not None and not metadata.get("labels"):
+        metadata["labels"] = labels
+
+
 def generate_job_selector(job: Json) -> None:
     """Labels and selector by which a job finds its pods, from its uid, unless ``manualSelector`` is true."""
     spec, metadata = struct(job, "spec"), struct(job, "metadata")
