@@ -138,7 +138,12 @@ def _keep_allocated(service: Json, old: Json) -> None:
                 port["nodePort"] = known
 
 
-_OF_PODS = {"controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name"}
+_OF_PODS = {
+    "controller-uid",
+    "batch.kubernetes.io/controller-uid",
+    "job-name",
+    "batch.kubernetes.io/job-name",
+}
 
 
 def _labels_of_template(job: Json) -> bool:
@@ -146,7 +151,11 @@ def _labels_of_template(job: Json) -> bool:
     template = (job.get("spec") or {}).get("template") or {}
     labels = job["metadata"].get("labels")
     # Where its pods had labels of their own, they were the Job's from the beginning, and are stored.
-    return bool(labels) and labels.keys() == _OF_PODS and labels == (template.get("metadata") or {}).get("labels")
+    return (
+        bool(labels)
+        and labels.keys() == _OF_PODS
+        and labels == (template.get("metadata") or {}).get("labels")
+    )
 
 
 def _keep_labels_of_template(new: Json, old: Json) -> None:

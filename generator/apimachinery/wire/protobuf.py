@@ -179,8 +179,8 @@ class _Field:
 class Messages:
     """The protobuf form of a package's kinds: made from its definitions and its numbers, when first used.
 
-    ``by_entries`` writes maps entry by entry, in the order of their keys as Go does. The library's own order is the same
-    unless one key begins with another, and is faster.
+    ``by_entries`` writes maps entry by entry, in the order of their keys as Go does. The library's own order is the
+    same unless one key begins with another, and is faster.
     """
 
     def __init__(
