@@ -11,6 +11,7 @@ from apimachinery.crd.defaults import prepare_crd_for_update
 from apimachinery.kinds import builtin_warnings as warn
 from apimachinery.kinds.apiregistration.local import mark_local
 from apimachinery.kinds.autoscaling.autoscalers import keep_status_annotations, without_status_annotations
+from apimachinery.kinds.batch.job_labels import keep_labels_of_template, labels_of_template
 from apimachinery.kinds.core.services import is_external, needs_health_check
 from apimachinery.kinds.defaulters import TEMPLATE_GENERATION, stamp_phase_transition
 from apimachinery.kinds.hooks import (
@@ -136,33 +137,6 @@ def _keep_allocated(service: Json, old: Json) -> None:
             known = old_ports.get((port.get("port"), port.get("protocol")))
             if known and not port.get("nodePort"):
                 port["nodePort"] = known
-
-
-_OF_PODS = {
-    "controller-uid",
-    "batch.kubernetes.io/controller-uid",
-    "job-name",
-    "batch.kubernetes.io/job-name",
-}
-
-
-def _labels_of_template(job: Json) -> bool:
-    """Whether a Job has the labels of its pods because it was given none: they are not stored with it."""
-    template = (job.get("spec") or {}).get("template") or {}
-    labels = job["metadata"].get("labels")
-    # Where its pods had labels of their own, they were the Job's from the beginning, and are stored.
-    return (
-        bool(labels)
-        and labels.keys() == _OF_PODS
-        and labels == (template.get("metadata") or {}).get("labels")
-    )
-
-
-def _keep_labels_of_template(new: Json, old: Json) -> None:
-    """Gives a Job without labels those of its pods, also after a write of its status took them away."""
-    labels = (((old.get("spec") or {}).get("template") or {}).get("metadata") or {}).get("labels")
-    if labels and not new["metadata"].get("labels"):
-        new["metadata"]["labels"] = dict(labels)
 
 
 def _field(name: str, *fields: str) -> dict[str, str | FieldValue]:
@@ -465,13 +439,13 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ("batch", "Job"): Hooks(
         orphans=True,
         orphan_warning=warn.ORPHANED_PODS,
-        prepare_status=_keep_labels_of_template,
+        prepare_status=keep_labels_of_template,
         selectable={"status.successful": "status.succeeded"},
         unknown_label='field label "{label}" not supported for Job',
         warnings=warn.workload,
         gated=("scheduling", *_TEMPLATE_GATED),
         asks_twice=True,
-        fills_in_when_read=_labels_of_template,
+        fills_in_when_read=labels_of_template,
     ),
     ("networking.k8s.io", "NetworkPolicy"): replace(BUILTIN, counts_empties=True),
     ("coordination.k8s.io", "Lease"): replace(BUILTIN, gated=("strategy", "preferredHolder")),
