@@ -52,14 +52,13 @@ def cel_cases() -> dict[str, Callable[[], object]]:
 def schema_cases() -> dict[str, Callable[[], object]]:
     """What schemas ask of a custom resource of 2 KB, and the types of a Deployment."""
     custom, obj = compile_custom(schemas.SCHEMA), schemas.custom_resource(7)
-    custom.settle(obj)
+    custom.default(obj)
     wrong = {**obj, "spec": {**obj["spec"], "replicas": -1}}
     definitions = json.loads((schemas.ROOT / "generated/kubernetes_api/definitions.json").read_bytes())
     deployments = compile_builtin("io.k8s.api.apps.v1.Deployment", definitions)
     return {
         "validation of a custom resource": lambda: custom.validate(obj),
         "validation of a custom resource with a fault": lambda: custom.validate(wrong),
-        "pruning, defaults and validation in one": lambda: custom.settle(obj),
         "decoding of a Deployment": lambda: deployments.read(schemas.DEPLOYMENT),
     }
 

@@ -55,7 +55,6 @@ STEPS: dict[str, Callable[[dict[str, Any]], object]] = {
     "defaults": THINGS.default,
     "validation": THINGS.validate,
     "validation of a change": lambda obj: THINGS.validate(obj, {**obj, "spec": {}}),
-    "all": lambda obj: THINGS.settle(obj) if THINGS.decode_fault(obj) is None else None,
 }
 
 

@@ -35,11 +35,10 @@ PRUNED = {"a": "1", "in": {"q": "1"}}
 )
 def test_what_is_kept(schema: Any, sent: Any, stored: Any) -> None:
     compiled = compile_custom({"type": "object", "properties": {"spec": schema}})
-    for way in ("prune", "settle"):
-        value = {"apiVersion": "g/v1", "kind": "K", "metadata": {"name": "a"}, "spec": _copied(sent)}
-        assert compiled.unknown_fields(value) == ([] if sent == stored else _unknown(schema, sent))
-        getattr(compiled, way)(value)
-        assert value["spec"] == stored
+    value = {"apiVersion": "g/v1", "kind": "K", "metadata": {"name": "a"}, "spec": _copied(sent)}
+    assert compiled.unknown_fields(value) == ([] if sent == stored else _unknown(schema, sent))
+    compiled.prune(value)
+    assert value["spec"] == stored
 
 
 def _unknown(schema: Any, sent: Any) -> list[str]:

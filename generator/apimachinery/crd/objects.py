@@ -13,6 +13,7 @@ from typing import Any
 
 from apimachinery.cel.schemas.crd import ABSENT, NOT_CHECKED, CompiledRules
 from apimachinery.crd.rules import rule_error
+from apimachinery.meta.accessors import accessor_error, nested
 from apimachinery.meta.field_errors import ROOT, FieldError, Reason, invalid_value
 from apimachinery.meta.object_meta import (
     finalizer_warnings,
@@ -137,15 +138,15 @@ def scale_faults(
         faults += _replicas_faults(obj, scale["specReplicasPath"])
     faults += _replicas_faults(obj, scale["statusReplicasPath"])
     if path := scale.get("labelSelectorPath"):
-        faults += _nested_faults(obj, path, str, "string")
+        faults += _nested_faults(obj, path, str)
     return faults
 
 
 def _replicas_faults(obj: dict[str, Any], path: str) -> list[FieldError]:
-    faults = _nested_faults(obj, path, int, "int64")
+    faults = _nested_faults(obj, path, int)
     if faults:
         return faults
-    count = _nested(obj, path)
+    count = nested(obj, path)
     if count is None:
         return []
     if count < 0:
@@ -155,58 +156,6 @@ def _replicas_faults(obj: dict[str, Any], path: str) -> list[FieldError]:
     return []
 
 
-def _nested(obj: Any, path: str) -> Any:
-    for name in path.removeprefix(".").split("."):
-        if not isinstance(obj, dict) or name not in obj:
-            return None
-        obj = obj[name]
-    return obj
-
-
-def _nested_faults(obj: Any, path: str, wanted: type, shown: str) -> list[FieldError]:
-    """The fault of a value on the way or at the end of a path that is of another type."""
-    names = path.removeprefix(".").split(".")
-    empty: Any = 0 if wanted is int else ""
-    for index, name in enumerate(names):
-        if obj is None:
-            return []
-        if not isinstance(obj, dict):
-            detail = _accessor_error(obj, names[: index + 1], "map[string]interface{}")
-            return [invalid_value(path, empty, detail)]
-        if name not in obj:
-            return []
-        obj = obj[name]
-    if isinstance(obj, wanted) and not isinstance(obj, bool):
-        return []
-    return [invalid_value(path, empty, _accessor_error(obj, names, shown))]
-
-
-def _accessor_error(value: Any, names: list[str], wanted: str) -> str:
-    at = ".".join(names)
-    return f".{at} accessor error: {_go_value(value)} is of the type {_go_type(value)}, expected {wanted}"
-
-
-def _go_value(value: Any) -> str:
-    """A decoded JSON value as Go's ``%v`` prints it."""
-    if value is None:
-        return "<nil>"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, dict):
-        return f"map[{' '.join(f'{name}:{_go_value(value[name])}' for name in sorted(value))}]"
-    if isinstance(value, list):
-        return f"[{' '.join(map(_go_value, value))}]"
-    return str(value)
-
-
-def _go_type(value: Any) -> str:
-    if value is None:
-        return "<nil>"
-    names: dict[type, str] = {
-        bool: "bool",
-        int: "int64",
-        float: "float64",
-        str: "string",
-        list: "[]interface {}",
-    }
-    return names.get(type(value), "map[string]interface {}")
+def _nested_faults(obj: Any, path: str, wanted: type) -> list[FieldError]:
+    text = accessor_error(obj, path, wanted)
+    return [invalid_value(path, 0 if wanted is int else "", text)] if text else []

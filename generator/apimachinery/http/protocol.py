@@ -359,7 +359,8 @@ class HttpConnection(asyncio.Protocol):
         are a thousand requests in one piece, of which no more are read ahead."""
         began, low = time.thread_time(), 0
         while low < len(data):
-            begun, low = low, low + (SLICE_BYTES if self._is_within_body else HEAD_SLICE_BYTES)
+            goes_on = self._is_within_body or (low and not self._dispatched)  # in a body, or a long head
+            begun, low = low, low + (SLICE_BYTES if goes_on else HEAD_SLICE_BYTES)
             try:
                 self._parser.feed_data(data[begun:low])
             except httptools.HttpParserUpgrade as offer:

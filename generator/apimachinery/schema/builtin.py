@@ -62,6 +62,9 @@ class BuiltinSchema:
         fault = self._decoder.fault(value)
         return None if fault is None else str(fault)
 
+    def repair(self, value: Any) -> None:
+        """Does nothing: built-in kinds do not change below what is stored."""
+
     def restore(self, value: Any) -> None:
         restore(self.node, value)
 

@@ -11,7 +11,13 @@ from typing import Any
 
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.schema.defaulting import begin_defaults, compile_defaulter
-from apimachinery.schema.metadata import embedded_fault, metadata_fault, prune_embedded, prune_metadata
+from apimachinery.schema.metadata import (
+    embedded_fault,
+    metadata_fault,
+    prune_embedded,
+    prune_metadata,
+    repair_embedded,
+)
 from apimachinery.schema.node import Schema, SchemaNode, SchemaNodeReader
 from apimachinery.schema.pruning import compile_known, prune_value
 from apimachinery.schema.validation.check import SchemaChecker
@@ -38,7 +44,6 @@ class CustomSchema:
         self._fill = compile_defaulter(node)
         self._known = compile_known(node, is_resource=True)
         self._valid = SchemaChecker().check(node)
-        self._settled = SchemaChecker(settle=True).check(node, is_resource=True)
         self._embeds = has_embedded(node)
 
     def default(self, value: Any) -> None:
@@ -54,6 +59,10 @@ class CustomSchema:
         if self._embeds:
             dropped += prune_embedded(self.node, value)
         return dropped
+
+    def repair(self, value: Any) -> None:
+        if self._embeds:
+            repair_embedded(self.node, value)
 
     def binary_fields(self) -> tuple[tuple[str, ...], ...]:
         """See ``CompiledSchema``: a custom resource has none, whatever a format says."""
@@ -81,20 +90,6 @@ class CustomSchema:
         if self.is_valid(value):
             return embedded
         return [*self.schema_faults(value, old), *embedded, *self.list_faults(value, old)]
-
-    def settle(self, value: Any, old: Any = None) -> tuple[list[str], list[FieldError]]:
-        """``prune``, ``default`` and ``validate`` in one pass, for callers that do nothing in between.
-
-        The value is changed in place; the paths dropped, and the faults.
-        """
-        dropped = prune_metadata(value)
-        if self._settled(value):
-            if not self._embeds:
-                return dropped, []
-            return [*dropped, *prune_embedded(self.node, value)], self.embedded_faults(value)
-        dropped += self.prune(value)
-        self.default(value)
-        return dropped, self.validate(value, old)
 
     def is_valid(self, value: Any) -> bool:
         """The fast pass of the schema and its lists: no fault in either. May err on the side of no."""

@@ -43,6 +43,10 @@ class CompiledSchema(Protocol):
         """
         ...
 
+    def repair(self, value: Any) -> None:
+        """Drop what ``prune`` cannot read, in place: of stored objects that were accepted by another schema."""
+        ...
+
     def binary_fields(self) -> tuple[tuple[str, ...], ...]:
         """The paths of fields that hold bytes (base64 in JSON); ``*`` is any key of a map and any index."""
         ...

@@ -86,8 +86,28 @@ def prune_embedded(node: SchemaNode, value: Any) -> list[str]:
     """Normalize the metadata of every embedded resource, in place; the paths of what was dropped."""
     dropped: list[str] = []
     for resource, at in embedded_resources(node, value, ""):
+        if resource.get("metadata", "") is None:
+            resource["metadata"] = {}
         dropped += prune_metadata(resource, at)
     return dropped
+
+
+def repair_embedded(node: SchemaNode, value: Any) -> None:
+    """Drop what cannot be decoded from every embedded resource, in place: a definition may call values embedded
+    resources that were stored before."""
+    for resource, _ in embedded_resources(node, value, ""):
+        for name in ("apiVersion", "kind"):
+            if not isinstance(resource.get(name, ""), str):
+                del resource[name]
+        if metadata_fault(resource) is None:
+            continue
+        metadata = resource["metadata"]
+        if not isinstance(metadata, dict):
+            del resource["metadata"]  # kube-apiserver could neither list nor delete the object any more
+            continue
+        for name in tuple(metadata):
+            if metadata_fault({"metadata": {name: metadata[name]}}) is not None:
+                del metadata[name]
 
 
 def _sorted(value: Any) -> Any:

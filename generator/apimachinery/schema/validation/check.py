@@ -1,13 +1,10 @@
-"""The fast pass: is a value valid, yes or no; and, in its settling form, is it pruned and defaulted too.
+"""The fast pass: is a value valid, yes or no.
 
 Theory. Each node becomes one closure. Scalars, which are most of an object, cost no call: a child whose only rule
 is its type is a row in its parent's table of types, and one with more rules has a *memo*, a small set of strings and
 integers that were found good before (names, enum values, versions come again and again); only a new one is
 checked. The pass may only err on the side of *no*: whatever it refuses is explained by the slow pass, which has the
 last word.
-
-The settling form also fills in defaults, and refuses unknown fields and nulls that would be dropped. Where it
-refuses, defaults may have been filled in already: they are filled in again to the same effect.
 """
 
 from __future__ import annotations
@@ -17,7 +14,6 @@ from dataclasses import replace
 from typing import Any
 
 from apimachinery.cel.patterns import PatternError, match_test
-from apimachinery.schema.defaulting import value_maker
 from apimachinery.schema.formats import string_format_check
 from apimachinery.schema.node import MISSING, SchemaNode
 from apimachinery.schema.validation.explain import explain, in_enum
@@ -30,20 +26,16 @@ _INT64 = 2**63
 _UNBOUNDED = 2**62
 _MEMO_SIZE = 64
 _MEMO_LENGTH = 64
-_META = ("apiVersion", "kind", "metadata")
 
 
 class SchemaChecker:
-    """Compiles nodes to closures. ``settle`` asks for the settling form."""
+    """Compiles nodes to closures."""
 
-    def __init__(self, *, settle: bool = False):
-        self._settle = settle
-
-    def check(self, node: SchemaNode, *, is_resource: bool = False) -> Check:
-        """The closure of a node; ``is_resource`` says that the value has the meta fields of a resource."""
+    def check(self, node: SchemaNode) -> Check:
+        """The closure of a node."""
         if len(node.types) > 1 or node.unique_items:
             return self._of_several_types(node)
-        base = self._by_type(node, is_resource)
+        base = self._by_type(node)
         if node.enum:
             base = _with_enum(base, node.enum)
         if node.any_of or node.one_of or node.all_of or node.negated is not None:
@@ -52,9 +44,8 @@ class SchemaChecker:
 
     def _with_logic(self, node: SchemaNode, base: Check) -> Check:
         """What a node asks for itself is checked first, then its alternatives, which only restrict."""
-        plain = SchemaChecker()
         any_of, one_of, all_of = (
-            [plain.check(_as_restriction(each)) for each in several]
+            [self.check(_as_restriction(each)) for each in several]
             for several in (node.any_of, node.one_of, node.all_of)
         )
         negated = node.negated
@@ -88,10 +79,10 @@ class SchemaChecker:
 
         return check
 
-    def _by_type(self, node: SchemaNode, is_resource: bool) -> Check:
+    def _by_type(self, node: SchemaNode) -> Check:
         kind = node.types[0] if node.types else ""
         if kind == "object":
-            return self._object(node, is_resource)
+            return self._object(node)
         if kind == "array":
             return self._list(node)
         if kind == "string":
@@ -106,7 +97,7 @@ class SchemaChecker:
 
     def _untyped(self, node: SchemaNode) -> Check:
         """No type: each rule meets the values of its type alone."""
-        as_object, as_list = self._object(node, False), self._list(node)
+        as_object, as_list = self._object(node), self._list(node)
         as_text, as_number = _string(node), _number(node, whole=False)
 
         def check(value: Any) -> bool:
@@ -127,8 +118,7 @@ class SchemaChecker:
         items = node.items
         distinct = distinct_check(node)
         if items is None:
-            bare = self._settle and not node.preserve
-            return lambda value: type(value) is list and low <= len(value) <= high and not (bare and value)
+            return lambda value: type(value) is list and low <= len(value) <= high
         plain, memo = _plain_type(items), _new_memo(items)
         check_item = _remembering(self.check(items), memo)
         only = {plain}
@@ -142,7 +132,7 @@ class SchemaChecker:
 
         return check
 
-    def _object(self, node: SchemaNode, is_resource: bool) -> Check:
+    def _object(self, node: SchemaNode) -> Check:
         low = node.min_properties or 0
         high = node.max_properties if node.max_properties is not None else _UNBOUNDED
         required = tuple(node.required)
@@ -158,27 +148,16 @@ class SchemaChecker:
         additional = node.additional
         others = self.check(additional) if isinstance(additional, SchemaNode) else None
         closed = additional is False
-        missing: list[tuple[str, Callable[[], Any]]] = []
-        if self._settle:
-            missing = _defaults(node)
-            closed = not (node.preserve or isinstance(additional, SchemaNode))
-            if is_resource or node.embedded:
-                for name in _META:
-                    declared = node.properties.get(name)
-                    checks[name] = SchemaChecker().check(declared) if declared is not None else _anything
         if others is not None and not node.properties:
             assert isinstance(additional, SchemaNode)
             return _map(additional, others, frozenset(required), low, high)
         get_plain, get_memo, get_check = plain.get, memos.get, checks.get
-        has_demands = bool(missing or required or low or high < _UNBOUNDED)
+        has_demands = bool(required or low or high < _UNBOUNDED)
 
         def check(value: Any) -> bool:
             if type(value) is not dict:
                 return False
             if has_demands:
-                for name, make in missing:
-                    if name not in value:
-                        value[name] = make()
                 for name in required:
                     if name not in value:
                         return False
@@ -201,14 +180,6 @@ class SchemaChecker:
             return True
 
         return check
-
-
-def _defaults(node: SchemaNode) -> list[tuple[str, Callable[[], Any]]]:
-    return [
-        (name, value_maker(child.default))
-        for name, child in node.properties.items()
-        if child.default is not MISSING
-    ]
 
 
 def _map(values: SchemaNode, check_value: Check, required: frozenset[str], low: int, high: int) -> Check:
@@ -340,10 +311,6 @@ def _is_str(value: Any) -> bool:
 
 def _is_bool(value: Any) -> bool:
     return type(value) is bool
-
-
-def _anything(value: Any) -> bool:
-    return True
 
 
 def _nothing(value: Any) -> bool:

@@ -276,7 +276,8 @@ class Custom:
         }
 
     def refresh(self, schema: CompiledSchema, obj: Json) -> None:
-        """Pruned and defaulted."""
+        """Repaired, pruned and defaulted."""
+        schema.repair(obj)
         schema.prune(obj)
         schema.default(obj)
 

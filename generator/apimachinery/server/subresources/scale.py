@@ -257,8 +257,10 @@ def _at(obj: Any, path: str) -> Any:
 
 
 def scale_of(served: Served, obj: Json, *, demands: bool = True) -> Json:
-    """The Scale of an object. Raises ApiError 500 where a custom object has no replicas and one ``demands`` them."""
-    spec_path, status_path, selector_path = _paths(served)
+    """The Scale of an object. Raises ApiError 500 where a custom object has values of other types, or no replicas and
+    one ``demands`` them."""
+    spec_path, status_path, selector_path = paths = _paths(served)
+    SCALES[served.family].check_types(obj, paths)
     replicas = SCALES[served.family].shown_replicas(_at(obj, spec_path), spec_path, demands=demands)
     metadata = obj["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")

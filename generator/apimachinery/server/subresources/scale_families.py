@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apimachinery.kinds.hooks import Json
+from apimachinery.meta.accessors import accessor_error
 from apimachinery.meta.errors import ApiError, bad_request, internal, plain_failure
 from apimachinery.meta.field_errors import invalid, invalid_value
 from apimachinery.server.catalog.family import BUILT_IN, CUSTOM, Family, Named
@@ -33,6 +34,9 @@ class BuiltInScale:
 
     go_type = "*autoscaling.Scale"
     name_format, age_type = "", "string"  # of a Table's columns
+
+    def check_types(self, obj: Json, paths: tuple[str, str, str]) -> None:
+        """Accepts every object: what is stored fits its struct."""
 
     def shown_replicas(self, replicas: int | None, path: str, *, demands: bool) -> int | None:
         """The replicas of a Scale: a struct's field has a value, or zero."""
@@ -60,6 +64,12 @@ class CustomScale:
 
     go_type = "*v1.Scale"
     name_format, age_type = "name", "date"
+
+    def check_types(self, obj: Json, paths: tuple[str, str, str]) -> None:
+        """Raises ApiError 500: the definition may be younger than the object, whose values have other types then."""
+        for path, wanted in zip(paths, (int, int, str), strict=True):
+            if path and (text := accessor_error(obj, path, wanted)):
+                raise plain_failure(text)
 
     def shown_replicas(self, replicas: int | None, path: str, *, demands: bool) -> int | None:
         """The path may lead nowhere, which a write may mend. Raises ApiError 500 where one ``demands`` replicas."""
