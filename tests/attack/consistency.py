@@ -29,6 +29,7 @@ from tests.attack.target import Target
 HEADERS = {"Content-Type": "application/json"}
 WRITERS, OPERATIONS, KEYS = 6, 200, 4
 KILLS, CUTS, LISTS = 5, 40, 50
+RECONNECTED = 0.1
 COMPACTED_EVERY = 50
 """Cuts after which the log forgets its past."""
 
@@ -45,8 +46,11 @@ def _call(connection: Any, method: str, path: str, obj: Any = None) -> tuple[int
     return answer.status, json.loads(answer.read())
 
 
-def linearizability(target: Target, chance: random.Random, options: argparse.Namespace) -> Iterator[str]:
-    """Writers and readers on a few objects at once; their history is checked."""
+def linearizability(
+    target: Target, chance: random.Random, options: argparse.Namespace, *, broken: bool = False
+) -> Iterator[str]:
+    """Writers and readers on a few objects at once; their history is checked. ``broken``: connections may end at any
+    time, and what became of the request is not known."""
     for key in range(KEYS):
         target.ask("DELETE", f"{CONFIG_MAPS}/register-{key}")
         target.make(CONFIG_MAPS, {"metadata": {"name": f"register-{key}"}})
@@ -55,19 +59,29 @@ def linearizability(target: Target, chance: random.Random, options: argparse.Nam
     def work(seed: float) -> None:
         own, connection = random.Random(seed), target.connect()
         for _ in range(OPERATIONS * options.times):
-            key = own.randrange(KEYS)
-            path = f"{CONFIG_MAPS}/register-{key}"
+            if broken and own.random() < RECONNECTED:
+                connection.close()
+            try:
+                step(own, connection)
+            except (OSError, http.client.HTTPException):
+                connection.close()
+                if not broken:
+                    raise
+
+    def step(own: random.Random, connection: http.client.HTTPConnection) -> None:
+        key = own.randrange(KEYS)
+        path = f"{CONFIG_MAPS}/register-{key}"
+        began = time.monotonic()
+        _, obj = _call(connection, "GET", path)
+        version = int(obj["metadata"]["resourceVersion"])
+        history.append(("read", key, began, time.monotonic(), 0, version))
+        if own.random() < 0.6:
+            obj["data"] = {"n": str(own.random())}
             began = time.monotonic()
-            status, obj = _call(connection, "GET", path)
-            version = int(obj["metadata"]["resourceVersion"])
-            history.append(("read", key, began, time.monotonic(), 0, version))
-            if own.random() < 0.6:
-                obj["data"] = {"n": str(own.random())}
-                began = time.monotonic()
-                status, written = _call(connection, "PUT", path, obj)
-                if status == 200:
-                    new = int(written["metadata"]["resourceVersion"])
-                    history.append(("write", key, began, time.monotonic(), version, new))
+            status, written = _call(connection, "PUT", path, obj)
+            if status == 200:
+                new = int(written["metadata"]["resourceVersion"])
+                history.append(("write", key, began, time.monotonic(), version, new))
 
     threads = [threading.Thread(target=work, args=(chance.random(),)) for _ in range(WRITERS)]
     for thread in threads:

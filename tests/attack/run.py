@@ -28,6 +28,7 @@ from tests.attack import (
     explorers,
     flows,
     fuzz,
+    processes,
     rights,
     sockets,
     storage_keys,
@@ -131,6 +132,7 @@ ATTACKS: dict[str, Attack] = {
     "linearizability": consistency.linearizability,
     "snapshots": consistency.snapshots,
     "kills": consistency.kills,
+    "processes": processes.several,
     "power cuts": consistency.power_cuts,
 }
 

@@ -24,6 +24,7 @@ from apimachinery.server.operate.audit.audit import Audit
 from apimachinery.server.operate.audit.policy import read_policy
 from apimachinery.server.process import Server, ServerOptions
 from apimachinery.server.reader import ReaderServer
+from apimachinery.storage.following import follower
 from apimachinery.storage.following.board import RevisionBoard
 
 NAMESPACE = "/api/v1/namespaces/default"
@@ -421,3 +422,37 @@ def test_it_ends_readers_first():
         assert all(reader.health.ending for reader in processes.readers.values())
 
     asyncio.run(run())
+
+
+def test_a_read_waits_for_what_was_acknowledged_before_it_came(monkeypatch):
+    """The log is held back: no read may be answered from the copy of before, but health is."""
+
+    async def story(writer: Reached, reader: Reached) -> None:
+        reading = reader.server._follower.connection._transport
+        for path in (f"{MAPS}/x", MAPS, f"{MAPS}?resourceVersion=0", "/apis"):
+            reading.pause_reading()
+            code, made = await writer.ask("POST", MAPS, config_map("x"))
+            assert code == 201
+            asked = asyncio.create_task(reader.ask("GET", path))
+            done, _ = await asyncio.wait({asked}, timeout=0.2)
+            assert not done, path
+            assert (await reader.ask("GET", "/livez")) == (200, "ok")
+            reading.resume_reading()
+            code, found = await asked
+            assert code == 200
+            if path.startswith(MAPS):
+                shown = [each["metadata"]["resourceVersion"] for each in found.get("items", [found])]
+                assert made["metadata"]["resourceVersion"] in shown
+            assert (await writer.ask("DELETE", f"{MAPS}/x"))[0] == 200
+        monkeypatch.setattr(follower, "BEHIND_SECONDS", 0.05)
+        reading.pause_reading()
+        await writer.ask("POST", MAPS, config_map("y"))
+        code, refused = await reader.ask("GET", MAPS)
+        assert (code, refused["reason"], refused["details"]) == (
+            503,
+            "ServiceUnavailable",
+            {"retryAfterSeconds": 1},
+        )
+        reading.resume_reading()
+
+    told(story)

@@ -176,6 +176,7 @@ class ApiParts:
             self._figures,
             aggregator=self.aggregator,
             catch_up_definitions=definitions.catch_up if self.cache.shared and definitions else None,
+            caught_up=backend.caught_up,
         )
 
     @cached_property

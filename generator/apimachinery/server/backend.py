@@ -36,7 +36,8 @@ from apimachinery.storage.watch_cache import Judge, WatchCache
 class ServerOptions:
     """How to serve. ``port`` 0 takes a free one. ``services`` are addresses of Services (namespace and name) that count
     before those that their objects name. ``identity`` is what the server shows to those it stands in front of,
-    ``judge`` what keeps stored objects from everybody that no request could have stored."""
+    ``judge`` what keeps stored objects from everybody that no request could have stored. ``caught_up``: who hands
+    a request to the API has waited until reads see all that was acknowledged before."""
 
     storage: str = "memory://"
     storage_options: StorageOptions = PLAIN
@@ -58,6 +59,7 @@ class ServerOptions:
     services: Mapping[tuple[str, str], Address] = field(default_factory=dict)
     identity: ProxyIdentity = field(default_factory=ProxyIdentity)
     judge: Judge | None = None
+    caught_up: bool = False
     browsers: BrowserRules | None = None
     clock: MovableClock = field(default_factory=MovableClock)
     """The time that tokens, ages, controllers and the simulated node go by."""
@@ -88,6 +90,7 @@ class Backend:
         self.services = ServiceResolver(cache, options.services)
         self.outgoing = access.outgoing or Outgoing()
         self.identity = options.identity
+        self.caught_up = options.caught_up
         seats = options.in_flight.reads + options.in_flight.writes
         self.fairness = Fairness(cache, seats, metrics, estimate) if options.fairness else None
         cache.on_reset(self.watches.cut)

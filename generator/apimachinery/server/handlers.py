@@ -104,12 +104,14 @@ class Handlers:
         *,
         aggregator: Aggregator | None = None,
         catch_up_definitions: Callable[[], Awaitable[None]] | None = None,
+        caught_up: bool = False,
     ) -> None:
-        """``catch_up_definitions`` waits for definitions that other servers over the same storage were given."""
+        """``catch_up_definitions`` waits for definitions that other servers over the same storage were given;
+        ``caught_up`` says that whoever calls has waited for what they were given before."""
         self._counts = counts
         self._catalog = catalog
         self._cache = reads.cache
-        self._alone = not self._cache.shared and self._cache.storage.writable
+        self._alone = caught_up or (not self._cache.shared and self._cache.storage.writable)
         self._discovery, self._openapi = descriptions.discovery, descriptions.openapi
         self._codecs = codecs
         # What finds the way of a request, and discovery, do not speak CBOR when they refuse.

@@ -17,6 +17,7 @@ import contextlib
 import logging
 import socket
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -26,7 +27,7 @@ from apimachinery.http.handshakes import listen_on
 from apimachinery.http.messages import Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.http.outgoing import CallFailed
 from apimachinery.http.protocol import Application
-from apimachinery.meta.asked import FORWARDED, Area, asked_of
+from apimachinery.meta.asked import FORWARDED, Area, Route, asked_of
 from apimachinery.meta.errors import ApiError
 from apimachinery.metrics import exposition
 from apimachinery.server.api import AssembledApi
@@ -83,7 +84,7 @@ class ReaderServer(Server):
         self._follower = FollowerStorage(board, self._noted, lost)
         self._end_asked = asked
         self._handing_on = HandingOn(self._connect_requests)
-        super().__init__(options, access, build)
+        super().__init__(replace(options, caught_up=True), access, build)
 
     def table(self) -> list[Make]:
         return [
@@ -174,40 +175,37 @@ class ReaderApp:
         self.knows, self.timed_out = app.knows, app.timed_out
 
     def answer(self, request: Request, oversized: bool) -> Coroutine[Any, Any, Answer]:
-        if oversized or self._app.ending:
-            return self._app.answer(request, oversized)  # a refusal
-        own = self._is_own(request)
-        if own is None:
-            return self._app.answer(request, oversized)
-        if not own:
+        """Answers, or has the writer answer; what most requests need is found without a coroutine."""
+        app = self._app
+        if oversized or app.ending or request.path.startswith(HEALTH):
+            return app.answer(request, oversized)  # a refusal, or the state of this process
+        route = asked_of(request).route
+        if not self._is_own(request, route):
             return self._hand_on(request)
-        if self._storage.behind or asked_of(request).route.area in DESCRIBED:
-            return self._answer_later(request)
-        return self._app.answer(request, oversized)
+        if route.area is not Area.RESOURCE:
+            return self._describe(request)
+        return self._answer_later(request) if self._storage.behind else app.answer(request, oversized)
 
     def takes_upgrade(self, request: Request) -> bool:
-        return self._app.takes_upgrade(request) or (self._remote and not self._is_own(request))
+        """Whether an offer of another protocol than websockets may be accepted, here or at the writer."""
+        if self._app.takes_upgrade(request):
+            return True
+        return self._remote and not self._is_own(request, asked_of(request).route)
 
-    def _is_own(self, request: Request) -> bool | None:
-        """Whether this process answers; None where it does whatever its copy of the objects is like."""
-        if request.path.startswith(HEALTH):
-            return None
+    def _is_own(self, request: Request, route: Route) -> bool:
+        """Whether this process answers."""
         if request.method not in ("GET", "HEAD"):
             return False
-        route = asked_of(request).route
-        area = route.area
-        if area is Area.RESOURCE:
+        if route.area is Area.RESOURCE:
             served = self._catalog.find(route.group, route.version, route.resource)
-            return (
-                served is not None
-                and bool(served.prefix)
-                and served.named not in self._computed
-                and (route.group != "" or route.subresource not in FORWARDED)
-                and not asks_for_past(request)
-            )
-        if area in DESCRIBED:
+            if served is None or not served.prefix or served.named in self._computed:
+                return False
+            if route.subresource in FORWARDED and not route.group:
+                return False
+            return not asks_for_past(request)
+        if route.area in DESCRIBED:
             return not self._remote
-        return area is Area.VERSION
+        return route.area is Area.VERSION
 
     @property
     def _remote(self) -> bool:
@@ -221,22 +219,31 @@ class ReaderApp:
         return self._has_remote
 
     async def _answer_later(self, request: Request) -> Answer:
-        # A copy that does not come on is answered from where that is allowed, and elsewhere refused.
-        with contextlib.suppress(StorageError):
+        """Answers when the copy has come to what was acknowledged."""
+        try:
             await self._storage.catch_up()
-            if self._definitions is not None and asked_of(request).route.area in DESCRIBED:
-                await self._definitions.catch_up()
+        except StorageError as fault:
+            return _unavailable(request, str(fault))
         return await self._app.answer(request, False)
+
+    async def _describe(self, request: Request) -> Answer:
+        """Answers when the definitions that were acknowledged are served."""
+        if self._definitions is not None:
+            with contextlib.suppress(StorageError):  # which the next step says, too
+                await self._definitions.catch_up()
+        return await self._answer_later(request)
 
     async def _hand_on(self, request: Request) -> Answer:
         try:
             return await self._handing_on.answer(request)
         except CallFailed as fault:
-            log.warning(
-                "a request could not be handed on", extra={"path": request.path, "reason": str(fault)}
-            )
-            text = "the process that writes does not answer, please try again later"
-            return error_response(ApiError(503, "ServiceUnavailable", text, retry_after=1))
+            return _unavailable(request, str(fault))
+
+
+def _unavailable(request: Request, reason: str) -> Response:
+    log.warning("the writer does not answer", extra={"path": request.path, "reason": reason})
+    text = "the process that writes does not answer, please try again later"
+    return error_response(ApiError(503, "ServiceUnavailable", text, retry_after=1))
 
 
 class _HandedEvents:

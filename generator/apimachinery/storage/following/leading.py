@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from apimachinery.storage.following.board import RevisionBoard
 from apimachinery.storage.following.frames import (
@@ -26,7 +26,7 @@ from apimachinery.storage.interface import Compacted, Event, FutureRevision, Rec
 
 log = logging.getLogger("kubewright.storage")
 
-ROWS_PER_PIECE = 500
+PIECE_RECORDS, PIECE_BYTES = 500, 1 << 20
 UNSENT_BYTES = 256 << 20
 CONDITION_SECONDS = 0.2
 
@@ -109,11 +109,9 @@ class Leader:
 
     async def _send_state(self, connection: FrameConnection) -> None:
         page = await self._storage.list("")
-        records: Sequence[Record] = page.records
-        for low in range(0, len(records) or 1, ROWS_PER_PIECE):
-            rows = [row_of(record) for record in records[low : low + ROWS_PER_PIECE]]
-            last = low + ROWS_PER_PIECE >= len(records)
-            connection.send(StatePiece(page.revision, rows, last))
+        for low, high in _pieces(page.records):
+            rows = [row_of(record) for record in page.records[low:high]]
+            connection.send(StatePiece(page.revision, rows, high == len(page.records)))
             await connection.drain()
             await asyncio.sleep(0)
 
@@ -127,17 +125,26 @@ class Leader:
         except StorageError as fault:
             connection.send(PastPiece(asked.number, [], True, str(fault)))
             return
-        for low in range(0, len(records) or 1, ROWS_PER_PIECE):
-            high = low + ROWS_PER_PIECE
+        for low, high in _pieces(records):
             rows = [
                 row_of(record, gone)
                 for record, gone in zip(records[low:high], deleted[low:high], strict=True)
             ]
             earlier = [None if each is None else row_of(each) for each in before[low:high]]
-            last = high >= len(records)
-            connection.send(PastPiece(asked.number, rows, last, "", numbers, earlier))
+            connection.send(PastPiece(asked.number, rows, high == len(records), "", numbers, earlier))
             await connection.drain()
             await asyncio.sleep(0)
+
+
+def _pieces(records: Sequence[Record]) -> Iterator[tuple[int, int]]:
+    """Where the pieces begin and end in which records are sent; one that is empty where there are none."""
+    low, size = 0, 0
+    for place, record in enumerate(records):
+        if place > low and (place - low == PIECE_RECORDS or size + len(record.value) > PIECE_BYTES):
+            yield low, place
+            low, size = place, 0
+        size += len(record.value)
+    yield low, len(records)
 
 
 _Found = tuple[Sequence[Record], Sequence[Record | None], tuple[int, int], Sequence[bool]]
