@@ -133,6 +133,40 @@ def test_what_is_no_host_name_is_a_failed_connection(mode: str, host: str) -> No
         dial(host, 80, 5.0) if mode == "sync" else asyncio.run(async_dial(host, 80, 5.0))
 
 
+@pytest.mark.parametrize("addresses", [["127.0.0.1"], ["127.0.0.2", "127.0.0.1", "127.0.0.3"]])
+def test_no_socket_is_lost_wherever_it_is_cancelled(
+    addresses: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[socket.socket] = []
+
+    def open_socket(address: Any) -> socket.socket:
+        opened.append(dialing.socket_for(address))
+        return opened[-1]
+
+    async def story(port: int, steps: int) -> socket.socket | None:
+        dialled = asyncio.ensure_future(async_dial(addresses[0] if len(addresses) == 1 else HOST, port, 60.0))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        dialled.cancel()
+        [made] = await asyncio.gather(dialled, return_exceptions=True)
+        return made if isinstance(made, socket.socket) else None
+
+    monkeypatch.setattr(async_dialing, "socket_for", open_socket)
+    resolves_to(monkeypatch, addresses)
+    outcomes = set()
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
+        for steps in range(40):
+            made = asyncio.run(story(server.getsockname()[1], steps))
+            assert [each for each in opened if each.fileno() >= 0 and each is not made] == []
+            outcomes.add(made is not None)
+            if made is not None:
+                made.close()
+    assert False in outcomes
+    assert (
+        True in outcomes or len(addresses) > 1
+    )  # looking up a name takes a thread, and so any number of steps
+
+
 @given(st.lists(st.tuples(st.sampled_from([socket.AF_INET, socket.AF_INET6]), st.integers())))
 def test_families_take_turns(addresses: list[tuple[Any, ...]]) -> None:
     tried = taking_turns(addresses)

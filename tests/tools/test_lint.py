@@ -284,6 +284,16 @@ def test_findings_name_file_line_and_hint(faulty: Path) -> None:
     assert run("crd.yaml", "--select", "L310,L999")[0] == 2
 
 
+def test_a_file_that_cannot_be_read_does_not_keep_a_folder_from_being_judged(faulty: Path) -> None:
+    Path("broken.yaml").write_text("kind: CustomResourceDefinition\na: [\n")
+    code, out, _ = run(".", "--select", "L112")
+    assert code == 2
+    assert "broken.yaml:3:1: error K011" in out and "warning L112: things.example.com/v1" in out
+    report = json.loads(run(".", "--select", "L112", "--format", "json")[1])
+    assert [each["code"] for each in report["findings"]] == ["K011", "L112"]
+    assert run("broken.yaml", "crd.yaml", "--select", "L112")[1].count(" L112") == 0, "both were named"
+
+
 def test_a_baseline_only_shrinks(faulty: Path) -> None:
     select = ("crd.yaml", "--select", "L112", "--baseline", "known.json")
     code, _, err = run(*select)

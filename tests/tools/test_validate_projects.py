@@ -67,9 +67,11 @@ def test_a_repository_without_faults_has_no_findings(tmp_path: Path) -> None:
         "package.json": '{"name": "x", "kind": "y"}',
         "openapi.yaml": "openapi: 3.0.0\ninfo: {title: a, version: b}\n",
         "list.json": "[1, 2]",
+        "config.yaml": "kind: CustomResourceStateMetrics\nspec: {resources: []}\n",
+        "merged.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  !!merge <<: &x {a: b}\n",
     }
     code, out, err = kubewright("validate", written(tmp_path, files))
-    assert (code, out, err) == (0, "", "3 objects: no findings; 5 other files\n")
+    assert (code, out, err) == (0, "", "4 objects: no findings; 6 other files\n")
 
 
 def test_a_chart_is_one_line(tmp_path: Path) -> None:
@@ -175,6 +177,14 @@ def test_a_base_is_judged_with_the_labels_and_the_namespace_of_its_overlay(tmp_p
     files = {"base/web.yaml": bare, "base/b.yaml": binding}
     assert len(said(written(tmp_path, files))) == 3
     files["base/kustomization.yaml"] = f"{KUSTOMIZATION}resources: [web.yaml, b.yaml]\n"
+    files["base/ns.yaml"] = "apiVersion: v1\nkind: Namespace\nmetadata: {name: _}\n"
+    files["base/hooks.yaml"] = (
+        "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: h}\n"
+        "webhooks: [{name: a.b.c, sideEffects: None, admissionReviewVersions: [v1], "
+        "clientConfig: {service: {name: s}}}]\n"
+    )
+    assert len(said(written(tmp_path, files))) == 5
+    files["base/kustomization.yaml"] = f"{KUSTOMIZATION}resources: [web.yaml, b.yaml, ns.yaml, hooks.yaml]\n"
     overlay = "resources: [../base]\ncommonLabels: {app: web}\nnamespace: shop\n"
     files["prod/kustomization.yaml"] = f"{KUSTOMIZATION}{overlay}"
     assert said(written(tmp_path, files)) == []
@@ -235,17 +245,29 @@ spec:
   rules:
   - host: "web.{{DOMAIN}}"
   - host: ${HOST}
+  - host: ${HOST/#a/b
+  - host: $(the-host)
+  - host: __HOST__
+  - host: "<< Host >>"
+  - host: FILLED BY THE OPERATOR
   - host: WRONG
 """
     written(tmp_path, {"a.yaml": ingress})
     assert [line.partition(" ")[2][:60] for line in said(tmp_path)] == [
-        'a.yaml:8 spec.rules[2].host: Invalid value: "WRONG": a lower',
-        "a.yaml:6 2 values to be filled in: not judged",
+        'a.yaml:13 spec.rules[7].host: Invalid value: "WRONG": a lowe',
+        "a.yaml:6 7 values to be filled in: not judged",
     ]
     code, out, _ = kubewright("validate", tmp_path / "a.yaml")
-    assert code == 1 and out.count("a lowercase RFC 1123 subdomain") == 3, (
+    assert code == 1 and out.count("a lowercase RFC 1123 subdomain") == 8, (
         "a file that is named is judged as it is"
     )
+
+
+def test_a_number_to_fill_in_is_no_finding(tmp_path: Path) -> None:
+    written(tmp_path, {"a.yaml": WEB.replace("spec:", "spec:\n  replicas: NUM_NODES", 1)})
+    assert [line[:4] for line in said(tmp_path)] == ["note"]
+    written(tmp_path, {"a.yaml": WEB.replace("spec:", "spec:\n  replicas: three", 1)})
+    assert [line[:4] for line in said(tmp_path)] == ["erro"]
 
 
 @pytest.mark.parametrize("name", ["@NAME@", "$NAME", "web-$$name$$", "{{ name }}", "${NAME}"])
@@ -287,16 +309,23 @@ def test_what_tests_and_tools_keep_next_to_objects_is_put_aside(tmp_path: Path) 
     files = {
         "kuttl/00-assert.yaml": part,
         "kuttl/00-install.yaml": WEB,
-        "chainsaw/chainsaw-test.yaml": "steps: []\n",
+        "chainsaw/chainsaw-test.yaml": "apiVersion: chainsaw.kyverno.io/v1alpha1\nkind: Test\nspec:\n"
+        "  steps:\n  - try:\n    - apply: {file: web.yaml}\n    - assert: {file: ../expected/web.yaml}\n",
         "chainsaw/assertions.yaml": part,
+        "chainsaw/web.yaml": WEB,
+        "expected/web.yaml": part,
+        "kind/patches/kube-scheduler.yaml": part,
         "base/kustomization.yaml": KUSTOMIZATION + "resources: [web.yaml]\n",
         "base/web.yaml": WEB,
         "base/manager_env.yaml": part,
         "secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {a: 'ENC[AES256,data:x]'}\nsops: {}\n",
     }
     assert sorted(said(written(tmp_path, files))) == [
+        "error chainsaw/chainsaw-test.yaml:2 kind: no schema for Test in chainsaw.kyverno.io/v1alpha1",
         "note base/manager_env.yaml:0 a patch that no kustomization names: not judged",
         "note chainsaw/assertions.yaml:0 assertions of a test: not judged",
+        "note expected/web.yaml:0 assertions of a test: not judged",
+        "note kind/patches/kube-scheduler.yaml:0 a patch that no kustomization names: not judged",
         "note kuttl/00-assert.yaml:0 assertions of a test: not judged",
         "note secret.yaml:0 encrypted by SOPS: not judged",
     ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Sequence
 
 from apimachinery.http.dialing import HEAD_START, Address, as_sent, socket_for, taking_turns
 
@@ -38,7 +37,10 @@ async def async_dial(host: str, port: int, seconds: float) -> socket.socket:
                     trying.remove(task)
                     failure = error
     finally:
-        await _give_up(trying, made)
+        # Nothing is awaited here: a cancellation that came in between would lose what was made.
+        for task in trying:
+            task.cancel()
+            task.add_done_callback(lambda done: _close_unused(done, made))
     raise failure
 
 
@@ -52,10 +54,6 @@ async def _connect(address: Address) -> socket.socket:
     return sock
 
 
-async def _give_up(trying: Sequence[asyncio.Task[socket.socket]], made: socket.socket | None) -> None:
-    """Ends what still connects, and closes what was made but is not used."""
-    for task in trying:
-        task.cancel()
-    for each in await asyncio.gather(*trying, return_exceptions=True):
-        if isinstance(each, socket.socket) and each is not made:
-            each.close()
+def _close_unused(task: asyncio.Task[socket.socket], made: socket.socket | None) -> None:
+    if not task.cancelled() and task.exception() is None and task.result() is not made:
+        task.result().close()

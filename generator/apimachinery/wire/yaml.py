@@ -260,7 +260,11 @@ class _Builder:
         if frame.is_list:
             frame.value.append(value)
         elif frame.key is _NO_KEY:
-            if value == "<<" and event.__class__ is yaml.ScalarEvent and event.implicit[0]:
+            if (
+                value == "<<"
+                and event.__class__ is yaml.ScalarEvent
+                and (event.implicit[0] or event.tag == f"{_TAG}merge")
+            ):
                 frame.key = _MERGE
                 return
             key = frame.key = value if value.__class__ is str else _NULL if value is None else key_text(value)

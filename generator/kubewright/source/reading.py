@@ -16,12 +16,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.api import Fragment
 from kubewright.ir.packages import APIMACHINERY
 from kubewright.ir.types import Json
-from kubewright.location import Document, Location
+from kubewright.location import Document, Location, escape_pointer
 from kubewright.source import crd, kubernetes_validate, text
 from kubewright.source.bundle import bundle, has_other_files
 from kubewright.source.catalog import read_catalog
@@ -30,6 +31,7 @@ from kubewright.source.openapi_v3 import OpenApiV3
 from kubewright.source.python_classes import TARGET, read_classes
 from kubewright.source.rules import read_rules
 
+_DEFINITION = re.compile(r"#/(?:definitions|components/schemas)/([^/]+)")
 _NAMES = re.compile(rb"CustomResourceDefinition|openapi|swagger")
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
@@ -148,7 +150,7 @@ def _read_path(
 ) -> list[Path]:
     """Sorts in what is at ``path`` and returns the files read. ``among_others``: a file without descriptions is no
     error."""
-    before, first = found.count, len(found.crds)
+    before, first, first_openapi = found.count, len(found.crds), len(found.openapi)
     if is_python(path):
         found.crds += read_classes(str(path), diagnostics)
         return []
@@ -163,7 +165,53 @@ def _read_path(
             diagnostics.note("K015", said, Location(str(kustomization)))
     if path.is_dir() and not among_others:
         found.crds[first:] = _without_variants(found.crds[first:], diagnostics)
+        described = bool(found.crds[first:])
+        found.openapi[first_openapi:] = _without_parts(found.openapi[first_openapi:], described, diagnostics)
     return files
+
+
+def _without_parts(documents: list[Document], described: bool, diagnostics: Diagnostics) -> list[Document]:
+    """Takes out OpenAPI documents that refer to types which no document of the folder has: code generators keep parts
+    of descriptions next to code. They stay where the folder describes nothing else, and are errors then."""
+    names = {name for document in documents for name in _definitions(document.value)}
+    missing = {id(document): _undefined(document.value, names) for document in documents}
+    if not described and all(missing.values()):
+        return documents
+    for document in documents:
+        if found := missing[id(document)]:
+            place, name = min((document.at(pointer), name) for pointer, name in found)
+            number = len({name for _, name in found})
+            said = (
+                f"passed over: {number} types are missing, such as" if number > 1 else "passed over: no type"
+            )
+            diagnostics.note("K015", f"{said} {name!r}", place)
+    return [document for document in documents if not missing[id(document)]]
+
+
+def _definitions(value: Json) -> Iterator[str]:
+    components = value.get("components")
+    for each in (
+        value.get("definitions"),
+        components.get("schemas") if isinstance(components, dict) else None,
+    ):
+        if isinstance(each, dict):
+            yield from each
+
+
+def _undefined(value: Json, names: set[str]) -> list[tuple[str, str]]:
+    """Where a document refers to definitions that are neither among ``names`` nor apimachinery's, and to which."""
+    found: list[tuple[str, str]] = []
+    waiting: list[tuple[str, Any]] = [("", value)]
+    while waiting:
+        pointer, each = waiting.pop()
+        if isinstance(each, list):
+            waiting += ((f"{pointer}/{index}", item) for index, item in enumerate(each))
+        elif isinstance(each, dict):
+            target = _DEFINITION.fullmatch(ref) if isinstance(ref := each.get("$ref"), str) else None
+            if target and target[1] not in names and not target[1].startswith(APIMACHINERY):
+                found.append((pointer, target[1]))
+            waiting += ((f"{pointer}/{escape_pointer(key)}", item) for key, item in each.items())
+    return found
 
 
 def _without_variants(documents: list[Document], diagnostics: Diagnostics) -> list[Document]:

@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from yaml._yaml import CParser
+from yaml.composer import Composer
 
 from apimachinery.wire.json import DecodeFault
 from apimachinery.wire.yaml import key_text, resolve, slash_line, tagged
@@ -134,7 +136,7 @@ def positions_of(content: bytes) -> Positions:
     text = content.decode("utf-8-sig", "replace")
     if text.lstrip()[:1] in ("{", "[") and _is_json(text):
         return _json_positions(text)
-    loader = yaml.CSafeLoader(text)
+    loader = _loader(text)
     try:
         if not loader.check_node():
             return {}
@@ -357,7 +359,7 @@ def _parse_yaml(text: str, name: str, diagnostics: Diagnostics, is_modern: bool)
     if _may_be_deep(text) and _is_deep(text, name, diagnostics):
         return []
     escaped = text if "\\/" in text else ""  # not in the loop: a file may have 300,000 documents
-    loader = yaml.CSafeLoader(text)
+    loader = _loader(text)
     try:
         while loader.check_node():
             node = loader.get_node()
@@ -378,6 +380,30 @@ def _parse_yaml(text: str, name: str, diagnostics: Diagnostics, is_modern: bool)
     finally:
         loader.dispose()
     return documents
+
+
+_ANCHOR = re.compile(r"(?:^|[\s\[{,:-])&([^\s,\[\]{}]+)")
+
+
+class _ReusedAnchors(Composer, CParser, yaml.resolver.Resolver):
+    """Takes an anchor that occurs again as a new one, as YAML has it (1.2.2, section 7.1); PyYAML refuses it."""
+
+    def __init__(self, text: str) -> None:
+        CParser.__init__(self, text)
+        Composer.__init__(self)
+        yaml.resolver.Resolver.__init__(self)
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event: Any = self.peek_event()
+        if not isinstance(event, yaml.AliasEvent):
+            self.anchors.pop(event.anchor, None)
+        return super().compose_node(parent, index)
+
+
+def _loader(text: str) -> Any:
+    """The fast one, unless an anchor may occur twice."""
+    anchors = _ANCHOR.findall(text) if "&" in text else []
+    return yaml.CSafeLoader(text) if len(anchors) == len({*anchors}) else _ReusedAnchors(text)
 
 
 _OPENAPI = re.compile(r"""^["']?(swagger|openapi)["']?\s*:""", re.MULTILINE)

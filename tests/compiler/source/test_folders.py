@@ -14,7 +14,7 @@ from kubewright.cli import main
 from kubewright.config import KubernetesSource, Package, PathSource
 from kubewright.diagnostics import Diagnostics
 from kubewright.pipeline import read_api
-from kubewright.source.text import files_in
+from kubewright.source.text import files_in, read_documents
 from kubewright.tools.inputs.crds import read_crds
 
 PATCH = {
@@ -199,3 +199,53 @@ def test_installed_dependencies_are_left_out(tmp_path: Path) -> None:
     assert [path.name for path in files_in(tmp_path / "node_modules", diagnostics)] == ["x.yaml"], (
         "it is named"
     )
+
+
+PART = """swagger: "2.0"
+info: {title: a, version: v1}
+paths: {}
+definitions:
+  v1.Cup:
+    type: object
+    properties:
+      metadata: {$ref: "#/definitions/v1.ObjectMeta"}
+      time: {$ref: "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.Time"}
+      other: {$ref: "#/definitions/v1.Saucer"}
+"""
+
+
+def test_parts_of_descriptions_next_to_code_are_passed_over(tmp_path: Path) -> None:
+    folder = write(tmp_path / "all", cups=crd(v1=record()))
+    (folder / "swagger.yaml").write_text(PART)
+    diagnostics = Diagnostics()
+    assert kinds(folder, diagnostics) == {"Cup"}
+    [note] = diagnostics
+    assert (note.code, note.severity.value, note.location.line) == ("K015", "note", 8)
+    assert note.message == "passed over: 2 types are missing, such as 'v1.ObjectMeta'"
+    (folder / "others.yaml").write_text(
+        PART.replace("v1.Cup:", "v1.ObjectMeta: {type: object}\n  v1.Saucer:").split("    type: object")[0]
+        + "    type: object\n"
+    )
+    diagnostics = Diagnostics()
+    kinds(folder, diagnostics)
+    assert not len(diagnostics), "documents of a folder may refer to each other's types"
+
+
+def test_a_part_of_a_description_is_an_error_where_it_is_all_there_is(tmp_path: Path) -> None:
+    folder = tmp_path / "all"
+    folder.mkdir()
+    (folder / "swagger.yaml").write_text(PART)
+    for path in (folder, folder / "swagger.yaml"):
+        diagnostics = Diagnostics()
+        kinds(path, diagnostics)
+        assert {each.code for each in diagnostics} == {"K201"}
+
+
+def test_an_anchor_may_be_used_again(tmp_path: Path) -> None:
+    """YAML 1.2.2, section 7.1; go-yaml reads it so."""
+    file = tmp_path / "a.yaml"
+    file.write_text("a: &x 1\nb: *x\nc: &x [2]\nd: *x\n!!merge <<: &y {e: *x}\n")
+    diagnostics = Diagnostics()
+    [document] = read_documents(file, diagnostics)
+    assert document.value == {"a": 1, "b": 1, "c": [2], "d": [2], "e": [2]}
+    assert document.at("/c").line == 3

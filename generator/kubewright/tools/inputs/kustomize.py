@@ -293,12 +293,14 @@ def transformed(obj: Json, kustomization: Json) -> Json:
         return obj
     obj = {**obj, "metadata": dict(_map(obj.get("metadata")))}
     if isinstance(namespace, str):
-        obj["metadata"]["namespace"] = namespace
+        obj["metadata"]["name" if _is_namespace(obj) else "namespace"] = namespace
         subjects = obj.get("subjects")
         if isinstance(subjects, list):
             obj["subjects"] = [
                 {"namespace": namespace, **each} if _is_account(each) else each for each in subjects
             ]
+        if isinstance(webhooks := obj.get("webhooks"), list):
+            obj["webhooks"] = [_in_namespace(each, namespace) for each in webhooks]
     if plain:
         obj["metadata"]["labels"] = {**_map(obj["metadata"].get("labels")), **plain}
     spec = obj.get("spec")
@@ -310,6 +312,19 @@ def transformed(obj: Json, kustomization: Json) -> Json:
         selector["matchLabels"] = {**_map(selector.get("matchLabels")), **selecting}
         obj["spec"] = {**spec, "selector": selector, "template": {**template, "metadata": metadata}}
     return obj
+
+
+def _is_namespace(obj: Json) -> bool:
+    return obj.get("kind") == "Namespace" and obj.get("apiVersion") == "v1"
+
+
+def _in_namespace(webhook: Any, namespace: str) -> Any:
+    """A webhook whose Service is in that namespace, if it says none: kustomize follows the name of the Service."""
+    client = _map(_map(webhook).get("clientConfig"))
+    service = client.get("service")
+    if not isinstance(service, dict):
+        return webhook
+    return {**webhook, "clientConfig": {**client, "service": {"namespace": namespace, **service}}}
 
 
 def _is_account(subject: Any) -> bool:

@@ -81,8 +81,9 @@ def _read_folder(
     aside = _Aside()
     before = len(found.chunks)
     known = _identities(contents, used)
+    asserted = _asserted(contents)
     for file, chunks in contents.items():
-        _sort(file, chunks, used, known, found, aside)
+        _sort(file, chunks, used, known, found, aside, asserted)
     if len(found.chunks) == before and not charts:
         # With nothing else to say of a folder, what cannot be read in it is worth saying.
         broken = [each for chunks in contents.values() for each in chunks if decoded(each) is None]
@@ -140,6 +141,24 @@ def _identities(contents: dict[Path, list[Chunk]], used: Roles) -> set[Identity]
     return {known for chunk in named if (known := _identity(decoded(chunk))) is not None}
 
 
+def _asserted(contents: dict[Path, list[Chunk]]) -> set[str]:
+    """The files that tests of chainsaw compare a cluster with."""
+    found: set[str] = set()
+    for file, chunks in contents.items():
+        if file.stem == "chainsaw-test":
+            waiting = [decoded(chunk) for chunk in chunks]
+            while waiting:
+                value = waiting.pop()
+                if isinstance(value, list):
+                    waiting += value
+                elif isinstance(value, dict):
+                    waiting += value.values()
+                    for key in ("assert", "error"):
+                        if isinstance(step := value.get(key), dict) and isinstance(step.get("file"), str):
+                            found.add(os.path.normpath(file.parent / step["file"]))
+    return found
+
+
 def _reason_aside(
     file: Path, chunk: Chunk, used: Roles, known: set[Identity], has_kustomization: bool
 ) -> str | None:
@@ -148,6 +167,8 @@ def _reason_aside(
         file.name.startswith(("assert", "error")) and (file.parent / "chainsaw-test.yaml").is_file()
     ):
         return "assertion"
+    if file.parent.name == "patches" and not used.is_resource(str(file)):
+        return "patch"  # of kubeadm, or switched off
     if is_template(chunk):
         return "template"
     if _SOPS.search(chunk.content) and b"ENC[" in chunk.content:
@@ -204,7 +225,13 @@ def _kustomization_in(folder: Path) -> Path | None:
 
 
 def _sort(
-    file: Path, chunks: list[Chunk], used: Roles, known: set[Identity], found: Project, aside: _Aside
+    file: Path,
+    chunks: list[Chunk],
+    used: Roles,
+    known: set[Identity],
+    found: Project,
+    aside: _Aside,
+    asserted: set[str],
 ) -> None:
     """Takes the objects among the documents of a file."""
     objects = [chunk for chunk in chunks if is_object(chunk)]
@@ -216,7 +243,8 @@ def _sort(
         found.others += 1
     has_kustomization = os.path.normpath(file.parent) in found.kustomizations
     for chunk in objects:
-        reason = _reason_aside(file, chunk, used, known, has_kustomization)
+        reason = "assertion" if os.path.normpath(file) in asserted else None
+        reason = reason or _reason_aside(file, chunk, used, known, has_kustomization)
         if reason is None:
             found.chunks.append(chunk)
         else:
@@ -224,7 +252,7 @@ def _sort(
 
 
 def is_object(chunk: Chunk) -> bool:
-    """Whether a document was meant as an object: it says of itself two of apiVersion, kind, metadata and spec."""
+    """Whether a document was meant as an object: it has two of apiVersion, kind and metadata."""
     content = chunk.content
     if content.lstrip()[:1] in (b"{", b"["):
         if len({key.lower() for key in _JSON_KEY.findall(content)}) < 2:
@@ -232,7 +260,7 @@ def is_object(chunk: Chunk) -> bool:
         value = decoded(chunk)
         return value is None or (isinstance(value, dict) and "kind" in value and "apiVersion" in value)
     keys = {key.lower() for key in _KEY.findall(content)}
-    return (b"kind" in keys and len(keys) > 1) or keys >= {b"apiversion", b"metadata"}
+    return len(keys & {b"apiversion", b"kind", b"metadata"}) > 1
 
 
 def is_template(chunk: Chunk) -> bool:

@@ -68,7 +68,8 @@ def run(options: argparse.Namespace) -> int:
     except OSError as error:
         print(printable(f"kubewright lint: cannot fix {error.filename}: {error.strerror}"), file=sys.stderr)
         return 2
-    if faults.has_errors:
+    broken = [each for each in faults if each.severity is Severity.ERROR]
+    if broken and not findings:
         sys.stdout.write(reporting.FORMATS[options.format]([*faults], {}))
         return 2
     if known is not None:
@@ -83,12 +84,15 @@ def run(options: argparse.Namespace) -> int:
     least = _least(options, fail_on)
     shown = [d for d in found if _WEIGHT[d.severity] >= _WEIGHT[least]]
     titles = {code: rule.name for code, rule in load_rules().items()}
+    if broken and options.format == "text":  # other files of the folder were judged
+        sys.stdout.write(reporting.FORMATS["text"](broken, {}))
     if options.statistics:
         sys.stdout.write(statistics(found, options.format))
     elif _is_long(shown, options):
         sys.stdout.write(by_rule(shown))
     else:
-        sys.stdout.write(reporting.FORMATS[options.format](shown, titles, subjects))
+        listed = shown if options.format == "text" else [*broken, *shown]
+        sys.stdout.write(reporting.FORMATS[options.format](listed, titles, subjects))
     if options.format == "text" and not options.quiet:
         _summarize(found, shown, options)
     if stale:
@@ -97,6 +101,8 @@ def run(options: argparse.Namespace) -> int:
             "run with --update-baseline, so that what is fixed stays fixed",
             file=sys.stderr,
         )
+    if broken:
+        return 2
     return int(bool(stale) or any(_WEIGHT[d.severity] >= _WEIGHT[fail_on] for d in found))
 
 
@@ -173,7 +179,7 @@ def _lint(options: argparse.Namespace, settings: Settings) -> Linted:
         sources.append(KubernetesSource(options.kubernetes))
     package = Package(name="linted", sources=tuple(sources))
     api = read_api(package, diagnostics)
-    if diagnostics.has_errors:
+    if diagnostics.has_errors and not (api.resources and all(path.is_dir() for path in options.paths)):
         return [], diagnostics, []
     # What is in many places of a file, or in many versions, is reported once; what its author did not write, not at
     # all. Files stay apart, so that a folder has the findings of its files.

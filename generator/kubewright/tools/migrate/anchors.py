@@ -81,7 +81,11 @@ class _Edits:
         end: int = event.end_mark.index
         for key in _until(events, yaml.MappingEndEvent):
             start, column = key.start_mark.index, key.start_mark.column
-            if isinstance(key, yaml.ScalarEvent) and key.value == "<<" and key.implicit[0]:
+            if (
+                isinstance(key, yaml.ScalarEvent)
+                and key.value == "<<"
+                and (key.implicit[0] or key.tag == "tag:yaml.org,2002:merge")
+            ):
                 end = _skip(next(events), events)
                 merges.append((start, end, column))
                 continue

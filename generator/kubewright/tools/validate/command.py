@@ -22,7 +22,7 @@ from kubewright.tools.validate.inputs import STDIN
 from kubewright.tools.validate.kinds import Kinds
 from kubewright.tools.validate.misspelt import correct
 from kubewright.tools.validate.patches import BuiltProject
-from kubewright.tools.validate.placeholders import without_placeholders
+from kubewright.tools.validate.placeholders import is_unfilled, without_placeholders
 from kubewright.tools.validate.run import judge_all
 
 VALID, INVALID, MISUSED = 0, 1, 2
@@ -89,7 +89,7 @@ def _settled(
             findings = each.findings if built is None else built.settled(chunk, each)
             yield from findings if chunk.file in project.named else without_placeholders(chunk, findings)
     if built is not None:
-        yield from built.findings()
+        yield from (each for each in built.findings() if not is_unfilled(each))
 
 
 def fold_missing(findings: Iterable[Diagnostic]) -> Iterator[Diagnostic]:

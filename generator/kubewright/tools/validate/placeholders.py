@@ -17,12 +17,15 @@ from kubewright.tools.inputs.projects import LEFT_OUT
 from kubewright.tools.validate.inputs import Chunk
 
 _PLACEHOLDER = re.compile(
-    r"""\$\{.*\} | \$\(\w+\) | \{\{.*\}\} | \$\$\w+\$\$ | ^\$[A-Z_]+$ | @[A-Z_]+@ | <[A-Za-z][\w -]*> | ^\(.*\)$""",
+    r"""\$\{ | \$\([\w.-]+\) | \{\{.*\}\} | \$\$\w+\$\$ | ^\$[A-Z_]+$ | @[A-Z_]+@ | <\ ?[A-Za-z][\w -]*> | ^\(.*\)$
+    | \b__[A-Z][A-Z0-9_]*__\b""",
     re.VERBOSE | re.DOTALL,
 )
 """Of shells, make, Go templates, sed scripts, prose, and the expressions of chainsaw."""
+_CAPITALS = re.compile(r"[A-Z]{2,}(?:[ _][A-Z]{2,})+")
+"""A sentence in the place of a name: ``FILLED BY THE OPERATOR``."""
 _QUOTED = re.compile(r'Invalid value: "((?:[^"\\]|\\.)*)"')
-_MAY_HOLD = re.compile(rb"\$|\{\{|@[A-Z_]+@|<[A-Za-z]|\(\w")
+_MAY_HOLD = re.compile(rb"\$|\{\{|@[A-Z_]+@|< ?[A-Za-z]|\(\w|__[A-Z]|[A-Z]{2}[ _][A-Z]{2}")
 
 
 def without_placeholders(chunk: Chunk, findings: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
@@ -32,7 +35,7 @@ def without_placeholders(chunk: Chunk, findings: Iterable[Diagnostic]) -> Iterat
     if value is None:
         yield from findings
         return
-    unfilled = [each for each in findings if _is_unfilled(value, each)]
+    unfilled = [each for each in findings if _is_at_placeholder(value, each)]
     yield from (each for each in findings if each not in unfilled)
     if unfilled:
         place = unfilled[0].location
@@ -42,9 +45,14 @@ def without_placeholders(chunk: Chunk, findings: Iterable[Diagnostic]) -> Iterat
         yield Diagnostic(LEFT_OUT, Severity.NOTE, f"{said}: not judged", where, subject=unfilled[0].subject)
 
 
-def _is_unfilled(value: Any, finding: Diagnostic) -> bool:
+def is_unfilled(finding: Diagnostic) -> bool:
+    """Whether a finding quotes a value to fill in."""
     quoted = _QUOTED.search(finding.message)  # a label's value, say, whose finding is of all labels
-    if quoted is not None and _PLACEHOLDER.search(quoted[1]):
+    return quoted is not None and bool(_PLACEHOLDER.search(quoted[1]) or _CAPITALS.fullmatch(quoted[1]))
+
+
+def _is_at_placeholder(value: Any, finding: Diagnostic) -> bool:
+    if is_unfilled(finding):
         return True
     for token in finding.location.pointer.split("/")[1:]:
         token = unescape_pointer(token)
@@ -54,4 +62,6 @@ def _is_unfilled(value: Any, finding: Diagnostic) -> bool:
             value = value[int(token)]
         else:
             return False
-    return isinstance(value, str) and _PLACEHOLDER.search(value) is not None
+    if not isinstance(value, str):
+        return False
+    return bool(_PLACEHOLDER.search(value) or (finding.code == "V010" and _CAPITALS.fullmatch(value)))
