@@ -53,6 +53,7 @@ WORKS = (
     "--tls auto",
     "--cert-dir 'a folder'",
     "--kubeconfig 'a kubeconfig'",
+    "--kubeconfig new/folder/kubeconfig",
     "--storage memory:// --token-file admin.csv",
 )
 USUAL = frozenset(
@@ -65,7 +66,7 @@ USUAL = frozenset(
         "--client-ca-file ca.crt",
         "--anonymous-auth false",
         "--authorization-mode AlwaysDeny",
-        "--kubeconfig 'a kubeconfig'",
+        "--kubeconfig new/folder/kubeconfig",
     }
 )
 """Those of each sort: a start takes a second of CPU, so `make test-real` has the others."""
@@ -76,6 +77,7 @@ REFUSED = {
     "--anonymous-admin --host 0.0.0.0": "leave out --anonymous-admin",
     "--host 0.0.0.0": "give --token-file",
     "--token-file admin.csv --host 0.0.0.0 --tls off": "",
+    "--kubeconfig ca.crt/k": "ca.crt/k: cannot be written: ",
 }
 
 

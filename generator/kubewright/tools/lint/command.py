@@ -83,16 +83,7 @@ def run(options: argparse.Namespace) -> int:
     found = [f.diagnostic for f in findings]
     least = _least(options, fail_on)
     shown = [d for d in found if _WEIGHT[d.severity] >= _WEIGHT[least]]
-    titles = {code: rule.name for code, rule in load_rules().items()}
-    if broken and options.format == "text":  # other files of the folder were judged
-        sys.stdout.write(reporting.FORMATS["text"](broken, {}))
-    if options.statistics:
-        sys.stdout.write(statistics(found, options.format))
-    elif _is_long(shown, options):
-        sys.stdout.write(by_rule(shown))
-    else:
-        listed = shown if options.format == "text" else [*broken, *shown]
-        sys.stdout.write(reporting.FORMATS[options.format](listed, titles, subjects))
+    _show(found, shown, broken, subjects, options)
     if options.format == "text" and not options.quiet:
         _summarize(found, shown, options)
     if stale:
@@ -104,6 +95,26 @@ def run(options: argparse.Namespace) -> int:
     if broken:
         return 2
     return int(bool(stale) or any(_WEIGHT[d.severity] >= _WEIGHT[fail_on] for d in found))
+
+
+def _show(
+    found: list[Diagnostic],
+    shown: list[Diagnostic],
+    broken: list[Diagnostic],
+    subjects: list[tuple[Location, NamedObject]],
+    options: argparse.Namespace,
+) -> None:
+    """Prints findings; ``broken`` says what could not be read next to what was judged."""
+    titles = {code: rule.name for code, rule in load_rules().items()}
+    if broken and options.format == "text":
+        sys.stdout.write(reporting.FORMATS["text"](broken, {}))
+    if options.statistics:
+        sys.stdout.write(statistics(found, options.format))
+    elif _is_long(shown, options):
+        sys.stdout.write(by_rule(shown))
+    else:
+        listed = shown if options.format == "text" else [*broken, *shown]
+        sys.stdout.write(reporting.FORMATS[options.format](listed, titles, subjects))
 
 
 def _least(options: argparse.Namespace, fail_on: Severity) -> Severity:

@@ -37,7 +37,7 @@ from apimachinery.server.catalog.options import (
     parse_runtime_config,
 )
 from apimachinery.server.catalog.runtime_config import known_runtime_config
-from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
+from apimachinery.server.operate.kubeconfig import kubeconfig
 from apimachinery.server.operate.tracing import Tracing
 from apimachinery.server.process import BuildApi, Server, ServerOptions
 from apimachinery.server.write.allocation_ranges import parse_networks, parse_ports
@@ -51,6 +51,7 @@ from kubewright.tools.serve.access import Granted, grant, has_credentials
 from kubewright.tools.serve.delegation import Delegation
 from kubewright.tools.serve.ending import on_signals
 from kubewright.tools.serve.exploring import ServedExplorer
+from kubewright.tools.serve.files import write_for_option
 from kubewright.tools.serve.https import browser_rules, https
 from kubewright.tools.serve.names import said, settle
 from kubewright.tools.serve.remote import duration
@@ -459,7 +460,7 @@ def _give_kubeconfig(options: argparse.Namespace, server: Server, security: _Sec
         return
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = Path(options.kubeconfig or folder / "kubeconfig").absolute()
-    write_kubeconfig(path, text)
+    write_for_option("--kubeconfig", path, text.encode())
     print(f"serving on {server.url}; export KUBECONFIG={shlex.quote(str(path))}")
     print("next: kubectl get namespaces", flush=True)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from apimachinery.server.catalog.options import OptionError
+
 
 def write_private(path: Path, content: bytes) -> None:
     """Writes a file that only its owner may read, whole or not at all. Raises OSError."""
@@ -14,3 +16,11 @@ def write_private(path: Path, content: bytes) -> None:
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
     part.replace(path)
+
+
+def write_for_option(option: str, path: Path, content: bytes) -> None:
+    """Writes a file that an option names, as ``write_private`` does. Raises OptionError."""
+    try:
+        write_private(path, content)
+    except OSError as error:
+        raise OptionError(f"{option} {path}: cannot be written: {error.strerror}") from None

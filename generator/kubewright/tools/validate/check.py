@@ -29,6 +29,7 @@ from kubewright.tools.validate.inputs import Chunk
 from kubewright.tools.validate.kinds import BuiltinKind, Kinds
 from kubewright.tools.validate.misspelt import Misspelling, meant_by
 from kubewright.tools.validate.places import Places, pointer_of
+from kubewright.tools.validate.refusals import of_moved, of_refusal, of_unknown
 from kubewright.tools.validate.typed import Steps, type_faults, without
 from kubewright.tools.validate.unusable import UnusableSchema
 
@@ -241,12 +242,14 @@ class _Judge:
         for path in paths:
             place = self.places.at(path, below)
             hint = "" if self.options.strict else "a server drops it; --strict makes this an error"
-            known = meant_by(path, original, node)
+            moved = of_moved(path)
+            known = None if moved else meant_by(path, original, node)
             if known is not None:
                 hint = f"did you mean {known[1]}? --fix renames it"
                 self.found.misspelt.append(Misspelling(place.file, place.line, place.column, *known))
             else:
-                hint = hints.of_level(path, path.rpartition(".")[2], node) or hint
+                name = path.rpartition(".")[2]
+                hint = moved or hints.of_level(path, name, node) or of_unknown(name) or hint
             said = f'unknown field "{path}"'
             self.found.findings.append(Diagnostic("V011", severity, said, place, hint, self.subject))
 
@@ -255,7 +258,7 @@ class _Judge:
         for fault in faults:
             if (fault.field, fault.body) not in told:
                 told.add((fault.field, fault.body))
-                hint = hints.of_fault(fault.body, None)
+                hint = hints.of_fault(fault.body, None) or of_refusal(fault.field, fault.body)
                 self.add(code, Severity.ERROR, fault.body, fault.field, below, hint)
 
     def custom(self, definitions: list[CustomKind], obj: Json, below: str) -> None:
@@ -294,6 +297,7 @@ class _Judge:
             work = _copied(obj)
             for fault in type_faults(known.schema.node, work, known.inner_schema):
                 hint = hints.of_fault(fault.message, _value_at(work, fault.steps))
+                hint = hint or of_refusal(fault.path, fault.message)
                 self.add("V010", Severity.ERROR, fault.message, fault.path, below, hint)
                 taken.append(fault.path)
                 if fault.steps:

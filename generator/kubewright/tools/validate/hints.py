@@ -11,7 +11,9 @@ from typing import Any, Final
 from apimachinery.schema.node import SchemaNode
 
 _WANTED: Final = re.compile(r"cannot unmarshal (\w+) into a field of type (\S+)$")
-_SUPPORTED: Final = re.compile(r'^Unsupported value: "([^"]*)": supported values: (.*)$', re.DOTALL)
+_SUPPORTED: Final = re.compile(
+    r'^Unsupported value: (?:\{"\w+":)?"([^"]*)"\}?: supported values: (.*)$', re.DOTALL
+)
 _INVALID: Final = re.compile(r'^Invalid value: "([^"]*)": ')
 _AMOUNT: Final = re.compile(r"^\s*([0-9.,]+)\s*([A-Za-z]*)\s*$")
 _TRUE, _FALSE = ("true", "yes", "on", "y", "1"), ("false", "no", "off", "n", "0")
@@ -27,8 +29,8 @@ def of_fault(message: str, value: Any) -> str:
     supported = _SUPPORTED.match(message)
     if supported is not None:
         words = [str(word) for word in re.findall(r'"([^"]*)"', supported[2])]
-        near = _nearest(supported[1], words)
-        return f'write "{near}"' if near else ""
+        if near := _nearest(supported[1], words):
+            return f'write "{near}"'
     invalid = _INVALID.match(message)
     if invalid is not None and re.search("RFC 1(123|035)", message):
         return _of_name(str(invalid[1]), dots="subdomain" in message)
@@ -43,7 +45,9 @@ def _of_type(wanted: str, value: Any) -> str:
     if wanted == "string" and isinstance(value, bool):
         word = "true" if value else "false"
         return f'quote it: "{word}" (without quotes YAML takes on, yes and true for a boolean)'
-    if wanted == "string" and isinstance(value, int | float):
+    if wanted == "string" and isinstance(value, float):
+        return f'quote it: "{value}", with every digit that you wrote'
+    if wanted == "string" and isinstance(value, int):
         return f"quote it: {json.dumps(str(value))}"
     if wanted == "bool" and isinstance(value, str | int):
         word = str(value).lower()
@@ -115,6 +119,8 @@ def _of_amount(value: Any) -> str:
 
 
 def _of_name(name: str, *, dots: bool) -> str:
+    if "://" in name:
+        return f"write the host alone: {re.split('[/:?#]', name.partition('://')[2])[0]}"
     wanted = re.sub(r"[^a-z0-9.-]" if dots else r"[^a-z0-9-]", "-", name.lower())
     wanted = re.sub(r"\.{2,}", ".", wanted).strip("-.")[: 253 if dots else 63].strip("-.")
     return f"lower case letters, digits and dashes: {wanted}" if wanted and wanted != name else ""
@@ -171,6 +177,11 @@ def of_level(path: str, name: str, root: SchemaNode) -> str:
     for place, node in reversed(way[:-1]):
         if name in node.properties:
             return _belongs(name, place)
+    fields = way[-1][1].properties
+    if "matchLabels" in fields:
+        return "labels are written below matchLabels"
+    if "requests" in fields and name in ("cpu", "memory", "storage", "ephemeral-storage"):
+        return f"{name} belongs in requests or limits"
     below = _below(way[-1][1], name, 3)
     return _belongs(name, f"{way[-1][0]}.{below}".lstrip(".")) if below else ""
 
