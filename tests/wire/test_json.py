@@ -11,6 +11,7 @@ from apimachinery.wire import json as wire
 from apimachinery.wire import json_parts
 from apimachinery.wire.json import (
     DecodeFault,
+    copied_as_go,
     decode,
     elements,
     encode,
@@ -217,3 +218,14 @@ def test_numbers_are_sought_only_where_there_may_be_some(value: object) -> None:
     except OverflowError:
         return
     assert encode_as_go(value) == expected
+
+
+@given(VALUES)
+def test_a_copy_is_what_the_document_says(value: object) -> None:
+    try:
+        expected = decode(encode_as_go(value))
+    except OverflowError:
+        with pytest.raises(OverflowError):
+            copied_as_go(value)
+        return
+    assert repr(copied_as_go(value)) == repr(expected)

@@ -48,12 +48,24 @@ def with_go_numbers(data: bytes) -> bytes:
 
 
 _pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder().decode
 
 
 def encode_as_go(value: Any) -> bytes:
     """The document of a value, its numbers as Go writes them (``with_go_numbers``)."""
     data = encode(value)
     return with_go_numbers(data) if may_have_doubles(value) else data
+
+
+def copied_as_go(value: Any) -> Any:
+    """What ``encode_as_go`` and ``decode`` make of a value."""
+    try:
+        packed = _pack(value)
+    except OverflowError:
+        packed = _PACKED_LARGE
+    if _PACKED_DOUBLE in packed or _PACKED_LARGE in packed:
+        return decode(with_go_numbers(encode(value)))
+    return _unpack(packed)
 
 
 def may_have_doubles(value: Any) -> bool:

@@ -81,7 +81,7 @@ def _nominated(status: Json, before: Json, old_spec: Json) -> Errors:
 def _transitions(status: Json, before: Json, spec: Json) -> Errors:
     """A container that has ended stays so unless it may be started again."""
     for name, containers in zip(_STATUSES, ("containers", "initContainers", ""), strict=True):
-        if containers and _all_may_restart(spec):
+        if not before.get(name) or (containers and _all_may_restart(spec)):
             continue
         now = {each.get("name"): each for each in reversed(list(items(status, name)))}
         for index, last in numbered(before, name):

@@ -28,6 +28,11 @@ class Objects:
             return None
         return content(record)
 
+    @property
+    def stamp(self) -> int | None:
+        """The revision of their last change; None where some cannot be read, which is for each reader to be told."""
+        return None if self._cache.hides else self._records.stamp(self._prefix)
+
     def every(self, namespace: str = "") -> list[Json]:
         """All of a namespace, or of the resource, by name. Raises ApiError 500."""
         if not len(self._records) and not self._cache.hides:

@@ -28,8 +28,11 @@ STEPS_DEPTH = 8
 def copied(obj: Json, *, large: bool = False, exact: bool = False) -> Json:
     """An object that shares nothing with another. A ``large`` one is copied a value at a time: the codec would hold
     the interpreter for all of it. Doubles without a fraction become integers, unless it is to be ``exact``."""
-    encode = json.encode if exact else json.encode_as_go
-    made: Json = _copied_in_steps(obj, STEPS_DEPTH, encode) if large else json.decode(encode(obj))
+    made: Json
+    if large:
+        made = _copied_in_steps(obj, STEPS_DEPTH, json.encode if exact else json.encode_as_go)
+    else:
+        made = json.decode(json.encode(obj)) if exact else json.copied_as_go(obj)
     return made
 
 

@@ -22,6 +22,7 @@ class Priority(Plugin):
 
     def __init__(self, cache: WatchCache) -> None:
         self._classes = Objects(cache, "/scheduling.k8s.io/priorityclasses/")
+        self._known_default: tuple[int, Json | None] = (-1, None)
 
     def admit(self, operation: Operation) -> None:
         """Raises ApiError 403."""
@@ -62,8 +63,12 @@ class Priority(Plugin):
 
     def _default(self) -> Json | None:
         """The class of pods that name none: of several defaults that with the lowest number."""
-        defaults = [each for each in self._classes.every() if each.get("globalDefault")]
-        return min(defaults, key=lambda each: each.get("value") or 0, default=None)
+        stamp, found = self._known_default
+        if (now := self._classes.stamp) is None or now != stamp:
+            defaults = [each for each in self._classes.every() if each.get("globalDefault")]
+            found = min(defaults, key=lambda each: each.get("value") or 0, default=None)
+            self._known_default = (-1 if now is None else now, found)
+        return found
 
     def _refusal(self, operation: Operation, why: str) -> Exception:
         served = operation.target.served
