@@ -28,6 +28,7 @@ _TIME = re.compile(r"\b20(?:2[6-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?
 _PLACEHOLDER = re.compile(r"<(?:uid|version):\d+>")
 _GENERATED = re.compile(r"(?<=-gen-)[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 _POINTER = re.compile(r"0x[0-9a-f]{8,}|(?<=selfType)\d+")
+_ADDRESSES = re.compile(r'(clusterIPs?\\*":\[?\\*")10\.(?:0\.0|96\.\d+)\.\d+')
 _EMBEDDED = re.compile(r'(resourceVersion\\*":\\*")\d+')
 _REVISION = re.compile(
     r"(?<=current: )\d+|(?<=in record \()\d+|(?<=in the precondition \()\d+|(?<=too old resource version: )\d+ \(\d+"
@@ -109,6 +110,7 @@ class Placeholders:
             value = _GENERATED.sub("<random>", value)
             value = _POINTER.sub("<address>", value)
             value = _REVISION.sub("<version>", value)
+            value = _ADDRESSES.sub(r"\1<allocated>", value)
             value = _EMBEDDED.sub(r"\1<version>", value)
         return value
 

@@ -465,7 +465,9 @@ def _differing_owners(new: Any, said: Any) -> str:
     def shown(obj: Any) -> dict[tuple[str, ...], Any]:
         out = {}
         for entry in obj["metadata"].get("managedFields") or []:
-            out[_owner(entry)] = (entry["apiVersion"], entry["fieldsV1"], "time" in entry)
+            # What recordings have in place of a uid is escaped in a key, as a text with < is.
+            fields = json.dumps(entry["fieldsV1"]).replace(r"\\u003c", "<").replace(r"\\u003e", ">")
+            out[_owner(entry)] = (entry["apiVersion"], json.loads(fields), "time" in entry)
         return out
 
     mine, theirs = shown(new), shown(said)

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from json.encoder import encode_basestring
 from typing import Any
 
 from apimachinery.merge import value as values
 from apimachinery.merge.field_set import LEAF, FieldSet, as_member, is_member
 from apimachinery.merge.schema import ABSENT
 from apimachinery.merge.typed import MODIFIED, Delta, MergeType, Misfit, Node, as_form, remaining
-from apimachinery.merge.value import same
+from apimachinery.merge.value import encode_text, same
 
 
 class KeyedType(MergeType):
@@ -33,7 +32,7 @@ class KeyedType(MergeType):
         """Names and defaults of the key fields, in the schema's order; empty for a set."""
         self._sorted = tuple(sorted(self.keys, key=lambda key: key[0]))
         self._single = self.keys[0][0] if len(self.keys) == 1 else None
-        self._prefix = f"k:{{{encode_basestring(self._single)}:" if self._single is not None else ""
+        self._prefix = f"k:{{{encode_text(self._single)}:" if self._single is not None else ""
 
     def parts(self) -> list[MergeType]:
         return [self.items]
@@ -43,7 +42,7 @@ class KeyedType(MergeType):
         Raises ``Misfit`` for an item without any key."""
         if not self.keys:
             if type(item) is str:
-                return f"v:{encode_basestring(item)}"
+                return f"v:{encode_text(item)}"
             if item is None or type(item) in (dict, list):
                 raise Misfit
             return f"v:{values.encode(item)}"
@@ -52,12 +51,12 @@ class KeyedType(MergeType):
         if self._single is not None:
             key = item.get(self._single)
             if type(key) is str:
-                return f"{self._prefix}{encode_basestring(key)}}}"
+                return f"{self._prefix}{encode_text(key)}}}"
         parts = []
         for name, default in self._sorted:
             key = item.get(name, default)
             if key is not ABSENT:
-                parts.append(f"{encode_basestring(name)}:{values.encode(key)}")
+                parts.append(f"{encode_text(name)}:{values.encode(key)}")
         if not parts:
             raise Misfit
         return f"k:{{{','.join(parts)}}}"

@@ -8,6 +8,7 @@ compare item by item, objects by their sorted keys and values.
 from __future__ import annotations
 
 import marshal
+import re
 from decimal import Decimal
 from functools import cmp_to_key
 from itertools import zip_longest
@@ -83,10 +84,21 @@ def sort_key(value: Any) -> tuple[int, Any]:
     return 3, _slow_key(value)
 
 
+_IN_HTML = re.compile("[<>&\u2028\u2029]")
+
+
+def encode_text(text: str) -> str:
+    """A string as JSON that could stand in a page of HTML, as Go writes it."""
+    encoded = encode_basestring(text)
+    if _IN_HTML.search(encoded) is None:
+        return encoded
+    return _IN_HTML.sub(lambda found: f"\\u{ord(found[0]):04x}", encoded)
+
+
 def encode(value: Any) -> str:
     """The canonical JSON text of a value: keys sorted, no spaces, integral floats as integers."""
     if isinstance(value, str):
-        return encode_basestring(value)
+        return encode_text(value)
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -97,7 +109,7 @@ def encode(value: Any) -> str:
         return _float_text(value)
     if isinstance(value, list):
         return f"[{','.join(map(encode, value))}]"
-    return "{" + ",".join(f"{encode_basestring(k)}:{encode(value[k])}" for k in sorted(value)) + "}"
+    return "{" + ",".join(f"{encode_text(k)}:{encode(value[k])}" for k in sorted(value)) + "}"
 
 
 def _float_text(number: float) -> str:

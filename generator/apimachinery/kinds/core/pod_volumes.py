@@ -153,7 +153,8 @@ def _sources(volume: Json, path: str) -> Errors:
         else:
             yield from source(kind, value, place)
     for extra in chosen[1:]:
-        yield forbidden(f"{path}.{extra}", "may not specify more than 1 volume type")
+        shown = "cephFS" if extra == "cephfs" else extra  # the one name that is not the field's
+        yield forbidden(f"{path}.{shown}", "may not specify more than 1 volume type")
 
 
 def _ephemeral(value: Json, path: str) -> Errors:

@@ -95,7 +95,7 @@ def _at(obj: Json, path: str) -> Any:
     value: Any = obj
     for key in path.split("."):
         value = value.get(key) if isinstance(value, dict) else None
-    return value
+    return None if value == [] else value  # Go's comparison takes an empty list for none
 
 
 def drop_repeated_owners(metadata: Json, warnings: list[str], *, sent: bool = False) -> None:
