@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -24,6 +26,10 @@ SHARED = Path(__file__).parents[2] / "../shared/data/kubernetes-1.36/defaults-ob
 
 @cache
 def messages() -> Messages:
+    return fresh_messages()
+
+
+def fresh_messages() -> Messages:
     definitions = json.loads(resources.files("kubernetes_api").joinpath("definitions.json").read_bytes())
     return Messages(definitions, FIELD_NUMBERS)
 
@@ -187,3 +193,26 @@ def test_maps_are_written_in_the_order_of_their_keys_where_one_begins_with_anoth
     places = [encoded.index(f"\n{chr(len(key))}{key}".encode()) for key in sorted(labels)]
     assert places == sorted(places)
     assert messages().decode(encoded) == obj
+
+
+def test_threads_that_use_a_kind_for_the_first_time_at_once_see_all_its_fields() -> None:
+    """A table of fields was shown to other threads before it was whole: what they wrote and read had fewer."""
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "a", "labels": {"b": "c"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}], "nodeName": "n", "priority": 3},
+        "status": {"phase": "Running"},
+    }
+    wanted = messages().encode(pod)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(4):
+            fresh = fresh_messages()
+            assert fresh.encode({"apiVersion": "v1", "kind": "Namespace"})  # the pool is there
+            with ThreadPoolExecutor(4) as pool:
+                found = list(pool.map(lambda _, fresh=fresh: fresh.encode(pod), range(8), timeout=60))
+            assert found == [wanted] * 8
+    finally:
+        sys.setswitchinterval(interval)

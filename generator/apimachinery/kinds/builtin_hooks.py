@@ -316,6 +316,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): replace(
         BUILTIN,
         default=default_crd,
+        status_tables=False,
         validates_metadata=True,
         prepare_create=prepare_crd_for_create,
         prepare_update=prepare_crd_for_update,
@@ -324,7 +325,9 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         warnings=warn.definition_formats,
         validate_status=check_crd_status,
     ),
-    ("apiregistration.k8s.io", "APIService"): replace(BUILTIN, prepare_create=mark_local),
+    ("apiregistration.k8s.io", "APIService"): replace(
+        BUILTIN, prepare_create=mark_local, status_tables=False
+    ),
     ("", "Pod"): Hooks(
         grace=_grace_of_pod,
         warnings=warn.pod,
@@ -465,7 +468,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ),
     ("resource.k8s.io", "DeviceClass"): replace(BUILTIN, answers_deleted=True),
     ("resource.k8s.io", "ResourceClaim"): replace(
-        BUILTIN, answers_deleted=True, status_keeps=_METADATA_OF_CLIENTS
+        BUILTIN, status_tables=False, answers_deleted=True, status_keeps=_METADATA_OF_CLIENTS
     ),
     ("resource.k8s.io", "ResourceClaimTemplate"): replace(BUILTIN, answers_deleted=True),
     ("storage.k8s.io", "StorageClass"): replace(BUILTIN, answers_deleted=True),

@@ -47,6 +47,7 @@ class Hooks:
     ``blank``: what an empty object shows besides its typed form, as conversion fills it in.
     ``annotated``: a version, and how the annotations begin in which other versions keep what only that one has fields
     for: with one of these an object is judged as that version, and only what that version reads of them stays.
+    ``status_tables``: the status is shown as a Table, too.
     ``answers_deleted``: DELETE answers the object instead of a Status. ``validates_metadata``: ``validate`` looks at
     metadata itself on create.
     """
@@ -62,6 +63,7 @@ class Hooks:
     unowned: tuple[str, ...] = ()
     terminate: Callable[[Json, str], None] | None = None
     annotated: tuple[str, str] | None = None
+    status_tables: bool = True
     answers_deleted: bool = False
     validates_metadata: bool = False
     default: Callable[[Json], None] | None = None

@@ -148,8 +148,8 @@ class Verbs:
         return self._driver.run(steps, large=request.large)
 
     def _asked(self, request: Request, route: Route, served: Served) -> View:
-        """The form of one object; of its subresources the status alone is shown as a Table."""
-        tables = route.subresource in ("", "status")
+        """The form of one object; of its subresources the status alone is shown as a Table, if that."""
+        tables = not route.subresource or (route.subresource == "status" and served.hooks.status_tables)
         return asked_view(request, served, self._codecs, of_list=False, tables=tables)
 
     async def _get(self, request: Request, route: Route, served: Served) -> Answer:

@@ -470,8 +470,9 @@ class Messages:
         table = self._tables.get(name)
         if table is None:
             properties = self._definitions[name].get("properties") or {}
-            table = self._tables[name] = {}
+            table = {}
             self._fill(table, properties, self._numbers[name])
+            self._tables[name] = table  # once it is whole: other threads read it from then on
         return table
 
     def _fill(

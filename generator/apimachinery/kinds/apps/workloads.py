@@ -213,7 +213,7 @@ def template_generation(value: Json, path: str, old: Json) -> Errors:
     )
     place = "spec.templateGeneration"
     yield from checks.minimum(now, place)
-    changed = lookup(value, "spec", "template") != lookup(old, "spec", "template")
+    changed = not same(lookup(value, "spec", "template"), lookup(old, "spec", "template"))
     if now < before:
         yield invalid_value(place, now, "must not be decremented")
     elif now == before and changed:
