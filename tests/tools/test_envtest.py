@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import json
+import marshal
 import os
 import select
 import signal
@@ -30,6 +31,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
 from kubewright.tools.envtest.assets import AssetsError, write_assets
+from kubewright.tools.envtest.image import FLAG, KIND, SIZE_BYTES
 from tests.tools.command import kubewright
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the programs are shell scripts")
@@ -250,6 +252,56 @@ def test_what_kube_apiserver_refuses_is_refused_in_its_words(
     """The words are those of kube-apiserver 1.36."""
     done = subprocess.run([assets / "kube-apiserver", *words], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, said)
+
+
+_SOURCES = """
+import sys
+from kubewright.tools.envtest.image import use
+use()
+import apimachinery.server.api
+import apimachinery.wire.json
+from dataclasses import dataclass
+@dataclass
+class Pair:
+    one: int
+assert Pair(1) == Pair(1)
+print(sum(type(getattr(module, "__loader__", None)).__name__ == "_Loader" for module in sys.modules.values()))
+print(type(apimachinery.wire.json.__loader__).__name__)
+"""
+
+
+def sources(image: Path) -> tuple[int, str]:
+    """How many modules a start takes from an image, and what loads one of them."""
+    command = [sys.executable, "-X", f"{FLAG}={image}", "-c", _SOURCES]
+    count, loader = subprocess.check_output(command, text=True).split()
+    return int(count), loader
+
+
+def test_a_start_takes_its_modules_from_the_image(assets: Path) -> None:
+    count, loader = sources(assets / ".image")
+    assert count > 300
+    assert loader == "_Loader"
+
+
+def test_an_image_is_for_the_sources_it_was_made_of(assets: Path, tmp_path: Path) -> None:
+    """A module that changed is read from its source; an image of another Python, or a damaged one, is not read."""
+    data = (assets / ".image").read_bytes()
+    start = len(KIND) + SIZE_BYTES
+    end = start + int.from_bytes(data[len(KIND) : start], "little")
+    entries, texts = marshal.loads(data[start:end])
+    source, is_package, changed, *rest = entries["apimachinery.wire.json"]
+    entries["apimachinery.wire.json"] = (source, is_package, changed - 1, *rest)
+    head = marshal.dumps((entries, texts))
+    older = tmp_path / "older"
+    older.write_bytes(KIND + len(head).to_bytes(SIZE_BYTES, "little") + head + data[end:])
+    count, loader = sources(older)
+    assert count > 300
+    assert loader == "SourceFileLoader"
+    other = tmp_path / "other"
+    for wrong in (b"", b"kubewright image cpython-310" + data, data[:start], data[: end - 9]):
+        other.write_bytes(wrong)
+        assert sources(other) == (0, "SourceFileLoader")
+    assert sources(tmp_path / "missing") == (0, "SourceFileLoader")
 
 
 def test_versions(assets: Path) -> None:

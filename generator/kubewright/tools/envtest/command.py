@@ -52,12 +52,13 @@ def run(options: argparse.Namespace) -> int:
 def _run(command: list[str], words: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="kubewright-envtest-") as text:
         folder = Path(text)
-        write_assets(folder / "bin", words)
+        forking = can_fork()
+        write_assets(folder / "bin", words, image=not forking)
         # TEST_ASSET_* go before the folder.
         kept = {name: value for name, value in os.environ.items() if not name.startswith("TEST_ASSET_")}
         environment = kept | {"KUBEBUILDER_ASSETS": str(folder / "bin")}
         try:
-            if not can_fork():
+            if not forking:
                 return subprocess.run(command, env=environment, check=False).returncode
             with Warm(folder) as warm:
                 return warm.run(command, environment | {WARM: str(warm.path)})

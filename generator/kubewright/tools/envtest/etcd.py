@@ -30,12 +30,15 @@ HEAD_BYTES = 8192
 PATIENCE_SECONDS = 5.0
 
 
+def usage() -> str:
+    """The help, with the flags that envtest looks for."""
+    return "\n".join([USAGE, *(f"  --{name}" for name in FLAGS)])
+
+
 def main(words: list[str]) -> int:
     """Answers until it is ended. Returns the exit code."""
     if "--help" in words or "-h" in words:
-        print(USAGE)
-        for name in FLAGS:
-            print(f"  --{name}")
+        print(usage())
         return 0
     if "--version" in words:
         print(f"etcd Version: {VERSION}")

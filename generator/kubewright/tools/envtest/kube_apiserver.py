@@ -32,9 +32,15 @@ def main(words: list[str]) -> int:
         code = hand_over(path, words)
         if code is not None:
             return code
+    import gc
     import site
 
+    from kubewright.tools.envtest.image import use
+
+    # What is read at a start stays; the server turns the collector on when it is ready.
+    gc.disable()
     site.main()
+    use()
     try:
         return serve(words)
     except ModuleNotFoundError as missing:
