@@ -307,6 +307,22 @@ def test_emulated_version_hides_what_came_later() -> None:
     run(story, ApiOptions(controllers=frozenset(), emulated_version="1.30"))
 
 
+def test_a_namespace_has_its_generated_name_in_a_label() -> None:
+    """The label is the server's: nobody is its manager, as nobody gave it."""
+
+    async def story(api: AssembledApi) -> None:
+        for labels in (None, {"team": "red"}):
+            metadata = {"generateName": "n-"} | ({"labels": labels} if labels else {})
+            code, made, _ = await ask(api, "POST", "/api/v1/namespaces", {"metadata": metadata})
+            made = made["metadata"]
+            assert code == 201
+            assert made["labels"] == (labels or {}) | {"kubernetes.io/metadata.name": made["name"]}
+            managed = made["managedFields"][0]["fieldsV1"]["f:metadata"].get("f:labels", {})
+            assert set(managed) == ({".", "f:team"} if labels else set())
+
+    run(story)
+
+
 def test_controllers_empty_a_namespace_and_collect_garbage() -> None:
     async def story(api: AssembledApi) -> None:
         await ask(api, "POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})

@@ -29,9 +29,11 @@ def default_limit_range(limit_range: Json) -> None:
 
 def default_namespace(namespace: Json) -> None:
     """Fill in what a Namespace leaves out."""
-    if (labels := created(namespace, "metadata", "labels")) is not None and (
-        found := lookup(namespace, "metadata", "name")
-    ) is not None:
+    if (
+        is_set(lookup(namespace, "metadata", "name"))
+        and (labels := created(namespace, "metadata", "labels")) is not None
+        and (found := lookup(namespace, "metadata", "name")) is not None
+    ):
         labels["kubernetes.io/metadata.name"] = copied(found)
     if (status := struct(namespace, "status")) is not None:
         default_namespace_status(status)

@@ -34,6 +34,11 @@ def _keep_namespace(obj: Json, old: Json) -> None:
         obj["spec"] = old["spec"]
     else:
         obj.pop("spec", None)
+    _label_namespace(obj)
+
+
+def _label_namespace(obj: Json) -> None:
+    # Defaulting cannot: a name from generateName comes after it.
     metadata = obj["metadata"]
     labels = metadata.get("labels") or {}
     metadata["labels"] = {**labels, "kubernetes.io/metadata.name": metadata["name"]}
@@ -310,6 +315,7 @@ _BLANK_SCALED: Json = {"spec": {"replicas": 0, "selector": None}}
 HOOKS: dict[tuple[str, str], Hooks] = {
     ("", "Namespace"): Hooks(
         selectable={"status.phase": "status.phase"},
+        prepare_create=_label_namespace,
         prepare_update=_keep_namespace,
         terminate=_terminate_namespace,
     ),

@@ -94,6 +94,8 @@ class Pipeline:
                 if not prefix or attempt == NAME_TRIES - 1:
                     raise (yield from _taken(target, obj["metadata"].get("generateName") or "")) from None
                 obj["metadata"]["name"] = generated_name(prefix)
+                if (fill_in := target.served.hooks.prepare_create) is not None:
+                    fill_in(obj)  # what depends on the name
         raise AssertionError("unreachable")
 
     def update(

@@ -21,7 +21,7 @@ _SCRIPT = """#!/bin/sh
 export PYTHONPATH={roots}"${{PYTHONPATH:+:$PYTHONPATH}}"
 exec {python} -S -X {flag}={image} {program} {words} "$@"
 """
-_WRITE_IMAGE = "import sys; from kubewright.tools.envtest.image import write; write(sys.argv[1])"
+_WRITE_IMAGE = "import sys; from kubewright.tools.envtest.image import write; sys.exit(write(sys.argv[1]))"
 _IMAGE = ".image"
 _PACKAGES = ("kubewright", "apimachinery", "kubernetes_api")
 

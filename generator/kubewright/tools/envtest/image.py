@@ -8,12 +8,14 @@ A module whose source changed since, and any that the image does not have, is re
 from __future__ import annotations
 
 import builtins
+import contextlib
+import io
 import marshal
 import mmap
 import os
+import signal
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
 from types import CodeType, ModuleType
@@ -69,7 +71,7 @@ def use() -> None:
     path = sys._xoptions.get(FLAG)
     if not isinstance(path, str):
         return
-    with suppress(OSError, ValueError, EOFError, TypeError):
+    with contextlib.suppress(OSError, ValueError, EOFError, TypeError):
         with open(path, "rb") as file:  # noqa: PTH123
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         if data[: len(KIND)] != KIND:
@@ -91,8 +93,17 @@ def _take_methods(texts: dict[str, CodeType]) -> None:
     vars(dataclasses)["exec"] = execute
 
 
-def write(path: str) -> None:
-    """Writes the image of what this process reads from now on for a start; for a process of its own."""
+class _UntilReady(io.StringIO):
+    """Asks this process to end when it says that it serves: it has read by then what every server reads."""
+
+    def write(self, text: str) -> int:
+        if "serving on" in text:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return len(text)
+
+
+def write(path: str) -> int:
+    """Writes the image of what a start reads; for a process of its own. Returns the exit code."""
     import dataclasses
 
     texts: dict[str, CodeType] = {}
@@ -103,12 +114,13 @@ def write(path: str) -> None:
         builtins.exec(texts[text], *spaces)  # noqa: S102
 
     vars(dataclasses)["exec"] = execute
-    from kubewright.testing import ApiServer
+    from kubewright.tools.envtest.kube_apiserver import serve
     from kubewright.tools.envtest.warm import preload
 
     preload()
-    with ApiServer(tls=True):
-        pass
+    with contextlib.redirect_stdout(_UntilReady()):
+        if code := serve(["--bind-address=127.0.0.1", "--secure-port=0", "--controllers=all"]):
+            return code
     entries: dict[str, tuple[str, bool, int, int, int, int]] = {}
     parts: list[bytes] = []
     place = 0
@@ -126,7 +138,4 @@ def write(path: str) -> None:
     head = marshal.dumps((entries, texts))
     with open(path, "wb") as file:  # noqa: PTH123
         file.write(b"".join([KIND, len(head).to_bytes(SIZE_BYTES, "little"), head, *parts]))
-
-
-if __name__ == "__main__":
-    write(sys.argv[1])
+    return 0
