@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
+import logging
 import ssl
 from pathlib import Path
 
 import pytest
 
 from apimachinery.http.cipher_suites import CipherSuiteError, limit
-from apimachinery.http.tls import ensure_certificate
+from apimachinery.http.tls import ensure_certificate, log_broken_tls
 from apimachinery.server.catalog.options import OptionError
 from kubewright import cli
 from kubewright.tools.serve.https import https
@@ -137,3 +139,32 @@ def test_suites_that_cannot_be(files: Path) -> None:
         context_of(files, "--tls-cipher-suites=NOPE")
     with pytest.raises(CipherSuiteError, match=r"none of TLS_RSA_WITH_RC4_128_SHA is spoken here"):
         limit(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ["TLS_RSA_WITH_RC4_128_SHA"])
+
+
+def test_a_connection_that_breaks_under_tls_is_logged_in_a_line(caplog: pytest.LogCaptureFixture) -> None:
+    """Of a webhook that broke off its answers uvloop reported a fatal error, with a traceback."""
+    closed = "unable to perform operation on <TCPTransport closed=True>; the handler is closed"
+    broken = {"message": "Fatal error on SSL protocol", "exception": RuntimeError(closed)}
+    others = [
+        {**broken, "exception": RuntimeError("another")},
+        {**broken, "message": "Unhandled exception in event loop"},
+        {**broken, "exception": ValueError(closed)},
+        {"message": "no exception"},
+    ]
+
+    async def story() -> list[dict[str, object]]:
+        loop, passed = asyncio.get_running_loop(), []
+        log_broken_tls(loop)
+        loop.call_exception_handler(others[0])
+        assert [record.name for record in caplog.records] == ["asyncio"]  # as if nobody had a handler
+        loop.set_exception_handler(lambda _, context: passed.append(context))
+        log_broken_tls(loop)
+        for context in (broken, *others):
+            loop.call_exception_handler(context)
+        return passed
+
+    with caplog.at_level(logging.INFO):
+        assert asyncio.run(story()) == others
+    assert [(each.getMessage(), each.exc_info) for each in caplog.records[1:]] == [
+        ("a TLS connection broke off", None)
+    ]

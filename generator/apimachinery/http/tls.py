@@ -6,8 +6,10 @@ the bound host, lasts a year, and is recreated when less than a week of it is le
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import ipaddress
+import logging
 import os
 import ssl
 import sys
@@ -17,12 +19,35 @@ from typing import Any
 
 from apimachinery.http.trust import as_go
 
+log = logging.getLogger("kubewright.server")
+
 _DER = 2
 """``_ssl.ENCODING_DER``: how a certificate is asked for its bytes."""
 LASTS = datetime.timedelta(days=365)
 RENEWED_BEFORE = datetime.timedelta(days=7)
 HANDSHAKE_SECONDS = 10.0
 """Whoever has not shaken hands is counted nowhere but in the operating system's limit of open files."""
+
+
+_BROKEN, _CLOSED = "Fatal error on SSL protocol", "the handler is closed"
+"""What uvloop reports of a connection that ended while TLS had something to write: its socket is closed before its
+TLS hears of it, and only an OSError would be taken for what it is."""
+
+
+def log_broken_tls(loop: asyncio.AbstractEventLoop) -> None:
+    """Has the loop log connections that broke under uvloop's TLS in a line, not as a fault with a traceback."""
+    before = loop.get_exception_handler()
+
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        fault = context.get("exception")
+        if isinstance(fault, RuntimeError) and context.get("message") == _BROKEN and _CLOSED in str(fault):
+            log.info("a TLS connection broke off")
+        elif before is not None:
+            before(loop, context)
+        else:
+            loop.default_exception_handler(context)
+
+    loop.set_exception_handler(handle)
 
 
 class TlsError(ValueError):

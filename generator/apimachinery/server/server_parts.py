@@ -11,6 +11,7 @@ from apimachinery.http.governor import trim
 from apimachinery.http.handshakes import BACKLOG, Listening, TlsListener
 from apimachinery.http.outgoing import Outgoing
 from apimachinery.http.protocol import Application, Connections
+from apimachinery.http.tls import log_broken_tls
 from apimachinery.http.workers import end_costly
 from apimachinery.meta import clock
 from apimachinery.metrics import Metrics
@@ -177,6 +178,7 @@ class ServerParts:
         return Connections(self._application, self._options.limits, self.backend.governor)
 
     async def _listen(self) -> None:
+        log_broken_tls(asyncio.get_running_loop())
         connections, options = self._connections, self._options
         if options.tls is not None:
             self._listener = await TlsListener.on(connections, options.tls, options.host, options.port)
