@@ -5,7 +5,7 @@
 from collections.abc import Callable, Iterator
 
 from apimachinery.kinds import checks, conditions
-from apimachinery.kinds.admissionregistration import admission
+from apimachinery.kinds.admissionregistration import admission, webhooks
 from apimachinery.kinds.fields import Json, lookup, numbered, struct
 from apimachinery.meta.field_errors import FieldError
 
@@ -149,7 +149,7 @@ def check_mutating_webhook(mutating_webhook: Json, prefix: str) -> Iterator[Fiel
         yield from checks.label_selector(mutating_webhook["namespaceSelector"], f"{prefix}namespaceSelector")
     if mutating_webhook.get("objectSelector") is not None:
         yield from checks.label_selector(mutating_webhook["objectSelector"], f"{prefix}objectSelector")
-    yield from admission.client_config(mutating_webhook.get("clientConfig"), f"{prefix}clientConfig")
+    yield from webhooks.client_config(mutating_webhook.get("clientConfig"), f"{prefix}clientConfig")
 
 
 def check_validating_webhook(validating_webhook: Json, prefix: str) -> Iterator[FieldError]:
@@ -182,7 +182,7 @@ def check_validating_webhook(validating_webhook: Json, prefix: str) -> Iterator[
         )
     if validating_webhook.get("objectSelector") is not None:
         yield from checks.label_selector(validating_webhook["objectSelector"], f"{prefix}objectSelector")
-    yield from admission.client_config(validating_webhook.get("clientConfig"), f"{prefix}clientConfig")
+    yield from webhooks.client_config(validating_webhook.get("clientConfig"), f"{prefix}clientConfig")
 
 
 def validate_mutating_admission_policy(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -222,14 +222,14 @@ def validate_mutating_webhook_configuration(new: Json, old: Json | None = None) 
 
 def check_mutating_webhook_configuration_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a new MutatingWebhookConfiguration and may be so in one that is stored."""
-    yield from admission.webhooks(new, prefix.removesuffix("."))
+    yield from webhooks.webhooks(new, prefix.removesuffix("."))
 
 
 def check_mutating_webhook_configuration_update(
     new: Json, old: Json, prefix: str = ""
 ) -> Iterator[FieldError]:
     """What may not change in a MutatingWebhookConfiguration."""
-    yield from admission.webhooks(new, prefix.removesuffix("."), old)
+    yield from webhooks.webhooks(new, prefix.removesuffix("."), old)
 
 
 def validate_validating_admission_policy(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -274,14 +274,14 @@ def validate_validating_webhook_configuration(new: Json, old: Json | None = None
 
 def check_validating_webhook_configuration_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a new ValidatingWebhookConfiguration and may be so in one that is stored."""
-    yield from admission.webhooks(new, prefix.removesuffix("."))
+    yield from webhooks.webhooks(new, prefix.removesuffix("."))
 
 
 def check_validating_webhook_configuration_update(
     new: Json, old: Json, prefix: str = ""
 ) -> Iterator[FieldError]:
     """What may not change in a ValidatingWebhookConfiguration."""
-    yield from admission.webhooks(new, prefix.removesuffix("."), old)
+    yield from webhooks.webhooks(new, prefix.removesuffix("."), old)
 
 
 VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {

@@ -5,7 +5,7 @@
 from collections.abc import Callable, Iterator
 
 from apimachinery.kinds import checks
-from apimachinery.kinds.batch import jobs
+from apimachinery.kinds.batch import job_status, jobs
 from apimachinery.kinds.fields import Json, struct
 from apimachinery.kinds.predicates import is_set
 from apimachinery.meta.field_errors import FieldError
@@ -107,7 +107,7 @@ def check_job_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldEr
 
 def check_job_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a Job."""
-    yield from jobs.job_status(new, prefix.removesuffix("."), old)
+    yield from job_status.job_status(new, prefix.removesuffix("."), old)
 
 
 VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {

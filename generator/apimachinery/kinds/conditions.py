@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.kinds import checks
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.fields import Json, numbered, struct
-from apimachinery.meta.field_errors import FieldError, duplicate, invalid_value, not_supported, too_long
+from apimachinery.meta.field_errors import duplicate, invalid_value, not_supported, too_long
 from apimachinery.meta.field_errors import required as required_error
-
-Errors = Iterator[FieldError]
 
 _STATUSES = ("False", "True", "Unknown")
 # Python's ``re`` is safe here: the pattern is ours and linear.

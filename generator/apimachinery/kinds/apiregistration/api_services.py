@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Iterator
 from typing import Any
 
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.fields import (
     Json,
     lookup,
     struct,
 )
-from apimachinery.meta.field_errors import FieldError, invalid_value
-
-Errors = Iterator[FieldError]
+from apimachinery.meta.field_errors import invalid_value
 
 _STATUSES = ("True", "False", "Unknown")
 

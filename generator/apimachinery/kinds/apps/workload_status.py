@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.fields import Json
-from apimachinery.meta.field_errors import FieldError, invalid_value
-
-Errors = Iterator[FieldError]
+from apimachinery.meta.field_errors import invalid_value
 
 
 def within_replicas(value: Any, path: str, fields: Sequence[str], ready: str = "readyReplicas") -> Errors:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from apimachinery.kinds import checks
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.core.claims import claim_spec
 from apimachinery.kinds.core.pods import template_metadata
 from apimachinery.kinds.defaulters import TEMPLATE_GENERATION
@@ -20,10 +21,8 @@ from apimachinery.kinds.fields import (
     same,
     struct,
 )
-from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, not_supported
+from apimachinery.meta.field_errors import forbidden, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
-
-Errors = Iterator[FieldError]
 
 _STATEFUL_MUTABLE = (
     "replicas",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.kinds import checks
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.core.pod_resources import container_name
 from apimachinery.kinds.fields import (
     Json,
@@ -15,10 +15,8 @@ from apimachinery.kinds.fields import (
     struct,
 )
 from apimachinery.kinds.gates import enabled
-from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, not_supported
+from apimachinery.meta.field_errors import forbidden, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
-
-Errors = Iterator[FieldError]
 
 _SOURCES = {
     "Object": "object",

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.fields import (
     Json,
     numbered,
     of_missing,
     struct,
 )
-from apimachinery.meta.field_errors import FieldError, duplicate, forbidden, invalid_value, not_supported
+from apimachinery.meta.field_errors import duplicate, forbidden, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
-
-Errors = Iterator[FieldError]
 
 _HIDDEN = "<certificate data>"
 _DECISIONS = ("Approved", "Denied")

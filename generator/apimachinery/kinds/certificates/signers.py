@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.fields import of_missing
 from apimachinery.meta import names
-from apimachinery.meta.field_errors import FieldError, invalid_value, too_long
+from apimachinery.meta.field_errors import invalid_value, too_long
 from apimachinery.meta.field_errors import required as required_error
-
-Errors = Iterator[FieldError]
 
 
 def is_kubernetes(signer: str) -> bool:

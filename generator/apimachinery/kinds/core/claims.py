@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.kinds import checks
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.core.pod_resources import is_native
 from apimachinery.kinds.fields import Json, lookup, struct
 from apimachinery.meta import names
@@ -13,8 +13,6 @@ from apimachinery.meta.field_errors import FieldError, Reason, forbidden, invali
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.printing import InOrder
 from apimachinery.meta.quantity import parse_quantity
-
-Errors = Iterator[FieldError]
 
 _MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _BETA_CLASS = "volume.beta.kubernetes.io/storage-class"

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.kinds import checks
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.core.services import endpoint_address
 from apimachinery.kinds.fields import Json, numbered, struct
-from apimachinery.meta.field_errors import FieldError, duplicate, invalid_value, too_many
+from apimachinery.meta.field_errors import duplicate, invalid_value, too_many
 from apimachinery.meta.field_errors import required as required_error
-
-Errors = Iterator[FieldError]
 
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 

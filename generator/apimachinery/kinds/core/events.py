@@ -8,16 +8,14 @@ nothing of the old. Faults are named by core's fields, as kube-apiserver names t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.kinds import checks
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.fields import Json, lookup
 from apimachinery.meta import names
-from apimachinery.meta.field_errors import FieldError, invalid_value
+from apimachinery.meta.field_errors import invalid_value
 from apimachinery.meta.field_errors import required as required_error
-
-Errors = Iterator[FieldError]
 
 _UNSET = "needs to be unset"
 _KEPT = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.kinds import checks
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.core.pod_resources import amount
 from apimachinery.kinds.fields import (
     Json,
@@ -26,8 +26,6 @@ from apimachinery.meta.field_errors import (
 )
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.printing import InOrder
-
-Errors = Iterator[FieldError]
 
 _AVOID = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")

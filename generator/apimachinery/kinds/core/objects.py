@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
 from typing import Any
 
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.fields import (
     Json,
     lookup,
@@ -14,15 +14,12 @@ from apimachinery.kinds.fields import (
 )
 from apimachinery.meta import names
 from apimachinery.meta.field_errors import (
-    FieldError,
     forbidden,
     invalid_value,
     too_long,
 )
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.wire.json import decode, syntax_fault, type_name
-
-Errors = Iterator[FieldError]
 
 MAX_DATA_BYTES = 1024 * 1024
 _IMMUTABLE = "field is immutable when `immutable` is set"

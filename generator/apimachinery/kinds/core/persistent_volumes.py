@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.kinds import checks, gates
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.core import pod_affinity
 from apimachinery.kinds.core.claims import access_modes
 from apimachinery.kinds.core.volume_sources import (
@@ -26,8 +26,6 @@ from apimachinery.meta.field_errors import FieldError, Reason, forbidden, invali
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.printing import InOrder
 from apimachinery.meta.quantity import parse_quantity
-
-Errors = Iterator[FieldError]
 
 _SOURCES = (
     "hostPath",

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.kinds import checks, gates
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.fields import Json, numbered, struct
-from apimachinery.meta.field_errors import FieldError, duplicate, forbidden, invalid_value, not_supported
+from apimachinery.meta.field_errors import duplicate, forbidden, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
-
-Errors = Iterator[FieldError]
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

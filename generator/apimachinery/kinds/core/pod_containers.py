@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.kinds import checks, gates
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.core import pod_probes, pod_resources, pod_volumes, pods
 from apimachinery.kinds.core.pod_security import containers
 from apimachinery.kinds.fields import (
@@ -16,7 +16,6 @@ from apimachinery.kinds.fields import (
     struct,
 )
 from apimachinery.meta.field_errors import (
-    FieldError,
     duplicate,
     forbidden,
     invalid_value,
@@ -25,8 +24,6 @@ from apimachinery.meta.field_errors import (
 )
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.printing import InOrder
-
-Errors = Iterator[FieldError]
 
 _NOT_EPHEMERAL = (
     "ports",

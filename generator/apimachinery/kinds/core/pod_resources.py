@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.kinds import checks
 from apimachinery.kinds.amounts import aggregate, is_huge_page, parsed
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.fields import (
     Json,
     items,
@@ -25,8 +25,6 @@ from apimachinery.meta.field_errors import (
 )
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.quantity import Quantity
-
-Errors = Iterator[FieldError]
 
 _CONTAINER = frozenset({"cpu", "memory", "ephemeral-storage"})
 _COUNTED = frozenset(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.kinds import checks
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.core import pods
 from apimachinery.kinds.fields import (
     Json,
@@ -15,11 +16,9 @@ from apimachinery.kinds.fields import (
     struct,
 )
 from apimachinery.kinds.gates import enabled
-from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, not_supported, too_long
+from apimachinery.meta.field_errors import forbidden, invalid_value, not_supported, too_long
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.printing import InOrder
-
-Errors = Iterator[FieldError]
 
 _MAX_ID = 2**31 - 1
 _TYPES = ("Localhost", "RuntimeDefault", "Unconfined")

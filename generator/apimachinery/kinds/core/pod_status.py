@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from apimachinery.kinds import checks, gates
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.fields import (
     Json,
     items,
@@ -15,7 +16,6 @@ from apimachinery.kinds.fields import (
 )
 from apimachinery.meta import addresses
 from apimachinery.meta.field_errors import (
-    FieldError,
     duplicate,
     forbidden,
     invalid_value,
@@ -25,8 +25,6 @@ from apimachinery.meta.field_errors import (
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.printing import InOrder
 from apimachinery.meta.quantity import parse_quantity
-
-Errors = Iterator[FieldError]
 
 _SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 _STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")

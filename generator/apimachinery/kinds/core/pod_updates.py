@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.kinds import gates
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.defaulters import qos_class
 from apimachinery.kinds.fields import (
     Json,
@@ -19,8 +19,6 @@ from apimachinery.meta.field_errors import FieldError, Reason, forbidden, invali
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.printing import InOrder
 from apimachinery.meta.quantity import parse_quantity
-
-Errors = Iterator[FieldError]
 
 _MIRROR = "kubernetes.io/config.mirror"
 _APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from typing import Any
 
 from apimachinery.kinds import checks
 from apimachinery.kinds.certificates import signers
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.core import claims, pods
 from apimachinery.kinds.core.volume_sources import key_to_path, source
 from apimachinery.kinds.fields import (
@@ -28,8 +29,6 @@ from apimachinery.meta.field_errors import (
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.printing import InOrder
 from apimachinery.meta.quantity import parse_quantity
-
-Errors = Iterator[FieldError]
 
 # The order in which Kubernetes looks for a volume's source; the first that is there counts.
 _SOURCES = (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.kinds import checks
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.core.pod_resources import container_resources
 from apimachinery.kinds.fields import (
     Json,
@@ -14,10 +14,8 @@ from apimachinery.kinds.fields import (
     of_missing,
     struct,
 )
-from apimachinery.meta.field_errors import FieldError, duplicate, invalid_value, not_supported
+from apimachinery.meta.field_errors import duplicate, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
-
-Errors = Iterator[FieldError]
 
 _MODE = "must be a number between 0 and 0777 (octal), both inclusive"
 _ENV_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
 from apimachinery.kinds.amounts import is_huge_page
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.core.pod_resources import (
     amount,
     container_name,
@@ -15,11 +15,9 @@ from apimachinery.kinds.core.pod_resources import (
 )
 from apimachinery.kinds.fields import Json, numbered, struct
 from apimachinery.meta import names
-from apimachinery.meta.field_errors import FieldError, duplicate, forbidden, invalid_value
+from apimachinery.meta.field_errors import duplicate, forbidden, invalid_value
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.quantity import Quantity, parse_quantity
-
-Errors = Iterator[FieldError]
 
 _OF_PODS = frozenset(
     {"cpu", "memory", "limits.cpu", "limits.memory", "pods", "requests.cpu", "requests.memory"}

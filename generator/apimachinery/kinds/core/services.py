@@ -6,10 +6,10 @@ good where rules became stricter: so most checks get the stored service too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.kinds import checks
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.fields import (
     Json,
     items,
@@ -18,11 +18,9 @@ from apimachinery.kinds.fields import (
     struct,
 )
 from apimachinery.meta import addresses
-from apimachinery.meta.field_errors import FieldError, duplicate, forbidden, invalid_value, not_supported
+from apimachinery.meta.field_errors import duplicate, forbidden, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.printing import InOrder
-
-Errors = Iterator[FieldError]
 
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _FAMILIES = ("IPv4", "IPv6")

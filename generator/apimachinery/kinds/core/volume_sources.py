@@ -6,16 +6,15 @@ Most sources ask for a few fields, which ``_REQUIRED`` lists; those with more to
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from apimachinery.kinds import checks
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.core import pods
 from apimachinery.kinds.fields import Json, numbered, struct
-from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, not_supported, too_long
+from apimachinery.meta.field_errors import forbidden, invalid_value, not_supported, too_long
 from apimachinery.meta.field_errors import required as required_error
-
-Errors = Iterator[FieldError]
 
 _HOST_PATHS = (
     "",

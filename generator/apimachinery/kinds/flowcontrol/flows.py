@@ -7,6 +7,7 @@ from math import ceil, log2
 from typing import Any
 
 from apimachinery.kinds import checks
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.fields import (
     Json,
     items,
@@ -15,10 +16,8 @@ from apimachinery.kinds.fields import (
     struct,
 )
 from apimachinery.meta import names
-from apimachinery.meta.field_errors import FieldError, duplicate, forbidden, invalid_value, not_supported
+from apimachinery.meta.field_errors import duplicate, forbidden, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
-
-Errors = Iterator[FieldError]
 
 _MOST_ENTROPY = 60
 _METHODS = ("ByNamespace", "ByUser")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.kinds import checks
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.core.services import host_name
 from apimachinery.kinds.fields import (
     Json,
@@ -17,10 +18,8 @@ from apimachinery.kinds.fields import (
     struct,
 )
 from apimachinery.meta import addresses, names
-from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, too_long
+from apimachinery.meta.field_errors import forbidden, invalid_value, too_long
 from apimachinery.meta.field_errors import required as required_error
-
-Errors = Iterator[FieldError]
 
 _WILDCARD_HOST = re.compile(r"\*(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+")
 _PATH_PARTS = ("//", "/./", "/../", "%2f", "%2F")

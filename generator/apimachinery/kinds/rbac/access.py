@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from apimachinery.kinds import checks
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.fields import (
     Json,
     lookup,
@@ -13,10 +14,8 @@ from apimachinery.kinds.fields import (
     of_missing,
     struct,
 )
-from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value, not_supported
+from apimachinery.meta.field_errors import forbidden, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
-
-Errors = Iterator[FieldError]
 
 _GROUP = "rbac.authorization.k8s.io"
 

@@ -7,7 +7,6 @@ each is what the API allows a device to have; from that comes the estimate of wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 
 from apimachinery.cel.cost.estimate import estimate_cost
@@ -16,10 +15,9 @@ from apimachinery.cel.values import types as t
 from apimachinery.cel.values.errors import CelError, CompileError
 from apimachinery.cel.values.ranges import Range
 from apimachinery.cel.values.types import Type
-from apimachinery.meta.field_errors import FieldError, forbidden, invalid_value
+from apimachinery.kinds.checks import Errors
+from apimachinery.meta.field_errors import forbidden, invalid_value
 from apimachinery.meta.release import RELEASE, current_release
-
-Errors = Iterator[FieldError]
 
 MOST_COST = 1_000_000
 _DEVICE = t.object_type("DRADevice")

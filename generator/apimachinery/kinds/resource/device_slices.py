@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from fractions import Fraction
 from typing import Any
 
 from apimachinery.kinds import checks
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.conditions import conditions
 from apimachinery.kinds.core.pod_affinity import node_selector
 from apimachinery.kinds.core.pod_resources import is_native
@@ -40,8 +41,6 @@ from apimachinery.meta.field_errors import (
 )
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.quantity import Quantity, parse_quantity
-
-Errors = Iterator[FieldError]
 
 _PLACES = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
 _OWN_PLACES = (

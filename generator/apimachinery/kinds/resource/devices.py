@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from apimachinery.kinds import checks
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.conditions import conditions
 from apimachinery.kinds.core.pod_affinity import node_selector
 from apimachinery.kinds.core.pod_resources import is_extended
@@ -23,7 +24,6 @@ from apimachinery.kinds.fields import (
 from apimachinery.kinds.resource.device_expressions import device_expression
 from apimachinery.meta import addresses
 from apimachinery.meta.field_errors import (
-    FieldError,
     duplicate,
     forbidden,
     invalid_value,
@@ -34,7 +34,6 @@ from apimachinery.meta.field_errors import (
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.printing import InOrder
 
-Errors = Iterator[FieldError]
 Check = Callable[[Any, str], Errors]
 
 _REQUESTS = 32

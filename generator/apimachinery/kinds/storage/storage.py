@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from apimachinery.kinds import checks
+from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.conditions import conditions
 from apimachinery.kinds.core.persistent_volumes import volume_spec
 from apimachinery.kinds.core.volume_sources import csi_driver_name
@@ -18,15 +18,12 @@ from apimachinery.kinds.fields import (
     struct,
 )
 from apimachinery.meta.field_errors import (
-    FieldError,
     duplicate,
     forbidden,
     invalid_value,
     too_long,
 )
 from apimachinery.meta.field_errors import required as required_error
-
-Errors = Iterator[FieldError]
 
 _METADATA_BYTES = 256 * 1024
 _ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
