@@ -227,7 +227,8 @@ _TYPE = re.compile(rb"^(?:class (\w+)[(:]|(\w+)(?:: TypeAlias)? = )", re.MULTILI
 
 def _count_types(built: Built, api: Api) -> None:
     """Counts the types in the files that were made, and holds the definitions against them."""
-    from kubewright.emit.code.layout import definition_class_names, is_class
+    from kubewright.emit.code.class_order import is_class
+    from kubewright.emit.code.layout import definition_class_names
     from kubewright.emit.code.names import module_names
 
     made = {

@@ -18,6 +18,7 @@ from kubewright.diagnostics import Diagnostics
 from kubewright.ir.types import Json
 from kubewright.location import Document, Location, escape_pointer, unescape_pointer
 from kubewright.source import text
+from kubewright.source.yaml_text import MAX_COPIED_NODES
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _GRAMMAR: dict[str, dict[str, str]] = {
@@ -227,7 +228,7 @@ class _Bundler:
             self._fault(f"$ref {target!r} leads back to itself", at)
             return {}
         self._copied += 1
-        if self._copied > text.MAX_COPIED_NODES:
+        if self._copied > MAX_COPIED_NODES:
             self._fault("references to other files unfold into too much", at)
             return {}
         self._mark(pointer, _Place(*place))

@@ -208,7 +208,7 @@ def test_a_definition_without_a_type_fails_the_run(
 ) -> None:
     from kubewright.emit.code import layout
 
-    monkeypatch.setattr(layout, "_newspaper_order", lambda definitions: [])
+    monkeypatch.setattr(layout, "newspaper_order", lambda definitions: [])
     assert generate() == 2
     assert "K605: no type was made of shop.v1.Order" in capsys.readouterr().err
     assert not (folder / "generated" / "shop_api").exists()

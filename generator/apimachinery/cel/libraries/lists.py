@@ -16,7 +16,8 @@ from apimachinery.cel.values import values as v
 from apimachinery.cel.values.errors import CostLimitError, EvalError
 from apimachinery.cel.values.values import Duration
 
-from .standard import MAX_ITEMS, check_int, check_uint
+from .integers import check_int, check_uint
+from .standard import MAX_ITEMS
 
 _ORDERED = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 

@@ -8,6 +8,16 @@ from datetime import datetime
 from typing import Any
 
 from apimachinery.cel.libraries.declarations import Library
+from apimachinery.cel.libraries.integers import (
+    INT_OVERFLOW,
+    check_int,
+    check_uint,
+    divide,
+    divide_uint,
+    modulo,
+    modulo_uint,
+)
+from apimachinery.cel.libraries.type_conversions import conversions
 from apimachinery.cel.patterns import LargePattern, PatternError, compile_pattern, match_test
 from apimachinery.cel.values import values as v
 from apimachinery.cel.values.errors import CostLimitError, EvalError
@@ -15,12 +25,10 @@ from apimachinery.cel.values.values import (
     INT_MAX,
     INT_MIN,
     NO_OVERLOAD,
-    UINT_MAX,
     Duration,
     KeyedList,
     SetList,
     Timestamp,
-    TypeValue,
     Uint,
     go_double,
     key_text,
@@ -30,50 +38,6 @@ from apimachinery.cel.values.values import (
 MAX_ITEMS = 4_000_000
 """No call may build a longer list: more than any request can hold."""
 MAX_TEXT = 64 * 1024 * 1024
-INT_OVERFLOW = "integer overflow"
-UINT_OVERFLOW = "unsigned integer overflow"
-
-
-def check_int(value: int) -> int:
-    """``value`` if it is an int64."""
-    if -0x8000000000000000 <= value <= 0x7FFFFFFFFFFFFFFF:
-        return value
-    raise EvalError(INT_OVERFLOW)
-
-
-def check_uint(value: int) -> Uint:
-    """``value`` as a uint64."""
-    if 0 <= value <= UINT_MAX:
-        return Uint(value)
-    raise EvalError(UINT_OVERFLOW)
-
-
-def _divide(a: int, b: int) -> int:
-    if b == 0:
-        raise EvalError("division by zero")
-    quotient = abs(a) // abs(b)
-    return check_int(-quotient if (a < 0) != (b < 0) else quotient)
-
-
-def _modulo(a: int, b: int) -> int:
-    if b == 0:
-        raise EvalError("modulus by zero")
-    if a == INT_MIN and b == -1:
-        raise EvalError(INT_OVERFLOW)
-    rest = abs(a) % abs(b)
-    return -rest if a < 0 else rest
-
-
-def _divide_uint(a: int, b: int) -> Uint:
-    if b == 0:
-        raise EvalError("division by zero")
-    return Uint(int(a) // int(b))
-
-
-def _modulo_uint(a: int, b: int) -> Uint:
-    if b == 0:
-        raise EvalError("modulus by zero")
-    return Uint(int(a) % int(b))
 
 
 def _divide_double(a: float, b: float) -> float:
@@ -196,113 +160,6 @@ def matches(text: str, pattern: str) -> bool:
 # Conversions
 
 
-def _int_of_double(value: float) -> int:
-    if value != value or value in (math.inf, -math.inf) or not -(2.0**63) < value < 2.0**63:
-        raise EvalError(INT_OVERFLOW)
-    return int(value)
-
-
-def _uint_of_double(value: float) -> Uint:
-    if value != value or not 0 <= value < 2.0**64:
-        raise EvalError(UINT_OVERFLOW)
-    return Uint(int(value))
-
-
-_DIGITS = frozenset("0123456789")
-
-
-def _parse_failure(kind: str, text: str) -> EvalError:
-    return EvalError(f"type conversion error from 'string' to '{kind}'")
-
-
-def _int_of_string(text: str) -> int:
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if digits and len(digits) < 25 and _DIGITS.issuperset(digits):
-        value = int(text)
-        if INT_MIN <= value <= INT_MAX:
-            return value
-    raise _parse_failure("int", text)
-
-
-def _uint_of_string(text: str) -> Uint:
-    if text and len(text) < 25 and _DIGITS.issuperset(text):
-        value = int(text)
-        if value <= UINT_MAX:
-            return Uint(value)
-    raise _parse_failure("uint", text)
-
-
-def _double_of_string(text: str) -> float:
-    plain = text.replace("_", "x").lower()
-    unsigned = plain.lstrip("+-")
-    if unsigned in ("nan", "inf", "infinity") or (unsigned and unsigned[0] in "0123456789."):
-        try:
-            value = float.fromhex(plain) if unsigned.startswith("0x") else float(plain)
-        except (ValueError, OverflowError):
-            raise _parse_failure("double", text) from None
-        if value not in (math.inf, -math.inf) or unsigned.startswith("inf"):
-            return value
-    raise _parse_failure("double", text)
-
-
-_BOOLS = {
-    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
-    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
-}
-
-
-def _bool_of_string(text: str) -> bool:
-    try:
-        return _BOOLS[text]
-    except KeyError:
-        raise _parse_failure("bool", text) from None
-
-
-def _string_of_bytes(value: bytes) -> str:
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        raise EvalError("invalid UTF-8 in bytes, cannot convert to string") from None
-
-
-def _bytes_of_string(value: str) -> bytes:
-    return value.encode("utf-8", "surrogatepass")
-
-
-def _timestamp_of_string(text: str) -> Timestamp:
-    stamp = Timestamp.parse(text)
-    if stamp is None:
-        raise _parse_failure("google.protobuf.Timestamp", text)
-    return stamp
-
-
-def _duration_of_string(text: str) -> Duration:
-    span = Duration.parse(text)
-    if span is None:
-        raise _parse_failure("google.protobuf.Duration", text)
-    return span
-
-
-def _timestamp_of_int(seconds: int) -> Timestamp:
-    return Timestamp(seconds)
-
-
-def _bool_text(value: bool) -> str:
-    return "true" if value else "false"
-
-
-def _decimal(value: int) -> str:
-    return str(int(value))
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _type(value: Any) -> TypeValue:
-    return TypeValue(type_name(value))
-
-
 # Parts of times
 
 
@@ -423,78 +280,19 @@ def _arithmetic(lib: Library) -> None:
     lib.add(
         "_/_",
         ("divide_double", "(double, double) double", _divide_double),
-        ("divide_int64", "(int, int) int", _divide),
-        ("divide_uint64", "(uint, uint) uint", _divide_uint),
+        ("divide_int64", "(int, int) int", divide),
+        ("divide_uint64", "(uint, uint) uint", divide_uint),
     )
     lib.add(
         "_%_",
-        ("modulo_int64", "(int, int) int", _modulo),
-        ("modulo_uint64", "(uint, uint) uint", _modulo_uint),
+        ("modulo_int64", "(int, int) int", modulo),
+        ("modulo_uint64", "(uint, uint) uint", modulo_uint),
     )
     lib.add(
         "-_",
         ("negate_double", "(double) double", lambda a: -a),
         ("negate_int64", "(int) int", lambda a: check_int(-a)),
     )
-
-
-def _conversions(lib: Library) -> None:
-    lib.add(
-        "int",
-        ("int64_to_int64", "(int) int", _same),
-        ("uint64_to_int64", "(uint) int", lambda a: check_int(int(a))),
-        ("double_to_int64", "(double) int", _int_of_double),
-        ("string_to_int64", "(string) int", _int_of_string),
-        ("timestamp_to_int64", "(timestamp) int", lambda a: a.seconds),
-        ("duration_to_int64", "(duration) int", lambda a: a.nanos),
-    )
-    lib.add(
-        "uint",
-        ("uint64_to_uint64", "(uint) uint", _same),
-        ("int64_to_uint64", "(int) uint", check_uint),
-        ("double_to_uint64", "(double) uint", _uint_of_double),
-        ("string_to_uint64", "(string) uint", _uint_of_string),
-    )
-    lib.add(
-        "double",
-        ("double_to_double", "(double) double", _same),
-        ("int64_to_double", "(int) double", float),
-        ("uint64_to_double", "(uint) double", float),
-        ("string_to_double", "(string) double", _double_of_string),
-    )
-    lib.add(
-        "bool", ("bool_to_bool", "(bool) bool", _same), ("string_to_bool", "(string) bool", _bool_of_string)
-    )
-    lib.add(
-        "string",
-        ("string_to_string", "(string) string", _same),
-        ("bool_to_string", "(bool) string", _bool_text),
-        ("bytes_to_string", "(bytes) string", _string_of_bytes),
-        ("double_to_string", "(double) string", go_double),
-        ("duration_to_string", "(duration) string", str),
-        ("int64_to_string", "(int) string", str),
-        ("timestamp_to_string", "(timestamp) string", str),
-        ("uint64_to_string", "(uint) string", _decimal),
-    )
-    lib.add(
-        "bytes",
-        ("bytes_to_bytes", "(bytes) bytes", _same),
-        ("string_to_bytes", "(string) bytes", _bytes_of_string),
-    )
-    lib.add(
-        "timestamp",
-        ("timestamp_to_timestamp", "(timestamp) timestamp", _same),
-        ("int64_to_timestamp", "(int) timestamp", _timestamp_of_int),
-        ("string_to_timestamp", "(string) timestamp", _timestamp_of_string),
-    )
-    lib.add(
-        "duration",
-        ("duration_to_duration", "(duration) duration", _same),
-        ("int64_to_duration", "(int) duration", Duration),
-        ("string_to_duration", "(string) duration", _duration_of_string),
-    )
-    lib.add("dyn", ("to_dyn", "(A) dyn", _same))
-    lib.add("type", ("type", "(A) type(A)", _type))
 
 
 def _logic(value: Any, *rest: Any) -> Any:
@@ -531,6 +329,6 @@ def standard() -> Library:
         ("matches", "(string, string) bool", matches),
         ("matches_string", "string.(string) bool", matches),
     )
-    _conversions(lib)
+    conversions(lib)
     _times(lib)
     return lib

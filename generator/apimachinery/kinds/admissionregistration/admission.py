@@ -329,6 +329,7 @@ _PATCH_TYPES = {"applyConfiguration": CONFIGURATION, "jsonPatch": PATCHES}
 
 
 def unusable(path: str, source: str, fault: ExpressionFault) -> FieldError:
+    """The error for an expression that cannot be used."""
     if fault.internal:
         return FieldError(Reason.INTERNAL, path, str(fault))
     return invalid_value(path, source, str(fault))

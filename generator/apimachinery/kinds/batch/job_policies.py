@@ -40,6 +40,7 @@ def _one_of(value: Any, path: str, allowed: tuple[str, ...]) -> Errors:
 
 
 def failure_policy(spec: Json, path: str) -> Errors:
+    """Which failures of pods count, by exit codes or conditions."""
     rules = list(items(spec["podFailurePolicy"], "rules"))
     if len(rules) > 20:
         yield too_many(path, len(rules), 20)
@@ -90,6 +91,7 @@ def _exit_codes(codes: Json, path: str, containers: set[Any]) -> Errors:
 
 
 def success_policy(policy: Json, completions: int, path: str) -> Errors:
+    """Which indexes, or how many of them, make a job succeed."""
     rules = list(items(policy, "rules"))
     if not rules:
         detail = "at least one rules must be specified when the successPolicy is specified"
@@ -126,6 +128,7 @@ def success_policy(policy: Json, completions: int, path: str) -> Errors:
 
 
 def interval(text: str, completions: int) -> tuple[int, int]:
+    """The first and last index of ``3`` or ``3-7``. Raises ValueError in Kubernetes' words."""
     parts = text.split("-")
     if len(parts) > 2:
         raise ValueError(

@@ -263,6 +263,7 @@ def _without_sizes(pod: Json) -> Json:
 
 
 def is_true(job: Json, kind: str) -> bool:
+    """Whether a job has a condition of a type that is true."""
     return any(
         each.get("type") == kind and each.get("status") == "True"
         for each in items(struct(job, "status") or {}, "conditions")

@@ -13,9 +13,28 @@ lists, then names for types that are not objects. Other modules are imported who
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from kubewright.emit.code import names
+from kubewright.emit.code.class_order import (
+    aliases_in_order,
+    head_first,
+    is_class,
+    is_list,
+    is_open,
+    kind_of,
+    newspaper_order,
+    reached_through_aliases,
+)
+from kubewright.emit.code.class_plans import (
+    AliasPlan,
+    ClassPlan,
+    EnumPlan,
+    FieldPlan,
+    ItemPlan,
+    Layout,
+    ModulePlan,
+)
 from kubewright.emit.code.names import PYTHON, Naming
 from kubewright.emit.code.presence import PRESERVE, Presence
 from kubewright.emit.code.type_expr import (
@@ -31,14 +50,12 @@ from kubewright.emit.code.type_expr import (
     TypeExpr,
     or_null,
 )
-from kubewright.emit.code.unions import Tag, Unions
+from kubewright.emit.code.unions import Unions
 from kubewright.ir.api import Api, External
 from kubewright.ir.check import resolve
 from kubewright.ir.packages import is_built_in
 from kubewright.ir.types import (
-    ABSENT,
     NO_CONSTRAINTS,
-    Absent,
     Definition,
     EmbeddedObject,
     Field,
@@ -54,8 +71,6 @@ from kubewright.ir.types import (
     Type,
     Value,
 )
-from kubewright.ir.versions import join_api_version
-from kubewright.ir.walk import referenced
 from kubewright.ir.words import singular
 from kubewright.location import NOWHERE
 
@@ -63,114 +78,6 @@ MAX_NAME = 72
 REST, REST_ATTRIBUTE = "additionalProperties", "additional_properties"
 """What the field of undeclared fields is called; a class that declares one of these has none."""
 _NOBODY = Definition(name="", group="", version="", value=Value(type=RawJson(), location=NOWHERE))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldPlan:
-    """One attribute. ``type`` is that of a value that is present; ``required`` (it must be sent), ``listed`` (the spec
-    lists it as required) and ``nullable`` are left to the language. ``value`` is the IR's, for emitters that need more,
-    ``default`` the one that readers should know of. ``factory`` is the
-    expression of a function that gives the value of a field that is always written.
-    """
-
-    attribute: str
-    wire_name: str
-    type: TypeExpr
-    required: bool
-    listed: bool
-    nullable: bool
-    value: Value
-    default: Json | Absent = ABSENT
-    factory: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassPlan:
-    """One class. ``kind`` is its GVK where it is a Kind; ``path`` says which part of the definition it is;
-    ``is_open`` whether objects may hold fields besides the declared ones; ``rest`` is the field for these, in APIs
-    without kinds. With ``keeps_origin`` a Kind may hold, anywhere inside, more than its model shows: unknown fields
-    that are kept, or times of more digits. As a member of a union that has a discriminator it has a ``tag``: the
-    field and its values."""
-
-    name: str
-    definition: Definition
-    path: str
-    doc: str
-    fields: tuple[FieldPlan, ...]
-    rest: tuple[FieldPlan, ...] = ()
-    kind: tuple[str, str, str] | None = None
-    is_list: bool = False
-    is_open: bool = False
-    keeps_origin: bool = False
-    tag: Tag | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AliasPlan:
-    """A name for a definition that is not an object."""
-
-    name: str
-    definition: Definition
-    type: TypeExpr
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnumPlan:
-    """An enum as a class of its own: the name of each member, with its value."""
-
-    name: str
-    members: tuple[tuple[str, Json], ...]
-
-    @property
-    def root(self) -> str:
-        """The class that it is made of."""
-        return "StrEnum" if isinstance(self.members[0][1], str) else "IntEnum"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemPlan:
-    """An item of a list, or a value of a map, that has no fields and is a type of its own; ``value`` has its prose and
-    its bounds."""
-
-    name: str
-    type: TypeExpr
-    value: Value
-
-
-@dataclass(slots=True, kw_only=True)
-class ModulePlan:
-    """One group-version. ``imports`` are the sub-packages whose models it names; ``foreign`` those of other packages:
-    the name used here → package, sub-package. ``shared`` are the classes, as (sub-package, name), that it has in common
-    with another version of its group, where they are."""
-
-    group: str
-    version: str
-    name: str
-    classes: list[ClassPlan] = field(default_factory=list)
-    aliases: list[AliasPlan] = field(default_factory=list)
-    enums: list[EnumPlan] = field(default_factory=list)
-    items: list[ItemPlan] = field(default_factory=list)
-    imports: set[str] = field(default_factory=set)
-    foreign: dict[str, tuple[str, str]] = field(default_factory=dict)
-    shared: set[tuple[str, str]] = field(default_factory=set)
-
-    @property
-    def api_version(self) -> str:
-        """``group/version``, or the version alone for the core group; empty where a document knows neither."""
-        return join_api_version(self.group, self.version)
-
-    @property
-    def title(self) -> str:
-        """What the module is called in its docstring."""
-        return self.api_version or "this API"
-
-
-@dataclass(slots=True)
-class Layout:
-    """The whole package. ``place`` gives module and class (or alias) name of each definition."""
-
-    modules: list[ModulePlan]
-    place: dict[str, tuple[str, str]]
 
 
 def lay_out(api: Api, *, enums: bool = False, naming: Naming = PYTHON) -> Layout:
@@ -276,7 +183,7 @@ class _Planner:
         return Layout(sorted(self.modules.values(), key=lambda m: m.name), place)
 
     def _plan_module(self, module: ModulePlan, definitions: list[Definition]) -> None:
-        for definition in _newspaper_order(definitions):
+        for definition in newspaper_order(definitions):
             if is_class(definition.value.type):
                 module.classes.extend(self._plan_definition(module, definition))
         aliases = {
@@ -288,10 +195,10 @@ class _Planner:
             for d in definitions
             if not is_class(d.value.type)
         }
-        module.aliases.extend(_aliases_in_order(aliases))
+        module.aliases.extend(aliases_in_order(aliases))
 
     def _plan_definition(self, module: ModulePlan, definition: Definition) -> Iterator[ClassPlan]:
-        kind = _kind_of(definition)
+        kind = kind_of(definition)
         pending: list[tuple[str, str, Value]] = [(self.class_names[definition.name], "", definition.value)]
         while pending:
             name, path, value = pending.pop(0)
@@ -305,8 +212,8 @@ class _Planner:
                 fields=fields,
                 rest=rest,
                 kind=None if path else kind,
-                is_list=not path and _is_list(definition),
-                is_open=_is_open(value.type),
+                is_list=not path and is_list(definition),
+                is_open=is_open(value.type),
                 tag=None if path else self.unions.tags.get(definition.name),
                 keeps_origin=bool(kind and not path and self.presence.keeps_origin(definition)),
             )
@@ -359,7 +266,7 @@ class _Planner:
             return or_null(expr) if self.is_nullable(inner) else expr
 
         plans = []
-        for member in _head_first(struct.fields, is_kind=not path and _kind_of(definition) is not None):
+        for member in head_first(struct.fields, is_kind=not path and kind_of(definition) is not None):
             expr = type_of(member.value, member.wire_name, f"{path}.{member.wire_name}")
             plans.append(self._field(definition, member, attributes[member.wire_name], expr))
         if not self.keeps_undeclared(struct) or struct.extra is None:
@@ -501,7 +408,7 @@ class _Planner:
         return NamedExpr(home, name, target.name, is_open)
 
     def _alias_type(self, module: ModulePlan, definition: Definition) -> TypeExpr:
-        if definition.name in _reached_through_aliases(definition, self.table):
+        if definition.name in reached_through_aliases(definition, self.table):
             return ANY
         if definition.value.alternatives:
             return self._union(module, definition.value)
@@ -564,106 +471,6 @@ def opened(items: Value) -> Value:
     if not isinstance(items.type, Struct):
         return items
     return replace(items, type=replace(items.type, preserve_unknown=True))
-
-
-def _head_first(fields: tuple[Field, ...], *, is_kind: bool) -> list[Field]:
-    """apiVersion, kind and metadata first: so an object is read."""
-    if not is_kind:
-        return list(fields)
-    return sorted(fields, key=lambda f: _HEAD.index(f.wire_name) if f.wire_name in _HEAD else len(_HEAD))
-
-
-_HEAD = ("apiVersion", "kind", "metadata")
-
-
-def is_class(node: Type) -> bool:
-    """Whether a type becomes a class: an object with fields. Objects without are plain dicts."""
-    body = node.body if isinstance(node, EmbeddedObject) else node
-    return isinstance(body, Struct) and bool(body.fields)
-
-
-def _is_open(node: Type) -> bool:
-    body = node.body if isinstance(node, EmbeddedObject) else node
-    return isinstance(body, Struct) and (body.preserve_unknown or body.extra is not None)
-
-
-def _kind_of(definition: Definition) -> tuple[str, str, str] | None:
-    node = definition.value.type
-    if len(definition.kinds) != 1 or not isinstance(node, Struct):
-        return None
-    wire_names = {member.wire_name for member in node.fields}
-    return definition.kinds[0] if {"apiVersion", "kind"} <= wire_names else None
-
-
-def _is_list(definition: Definition) -> bool:
-    node = definition.value.type
-    return (
-        _kind_of(definition) is not None
-        and isinstance(node, Struct)
-        and definition.kinds[0][2].endswith("List")
-        and any(m.wire_name == "items" and isinstance(m.value.type, ListOf) for m in node.fields)
-    )
-
-
-def _newspaper_order(definitions: list[Definition]) -> list[Definition]:
-    table = {definition.name: definition for definition in definitions}
-    ordered: dict[str, Definition] = {}
-
-    def add(definition: Definition) -> None:
-        """``definition``, then what it names: direct parts first, as a reader meets them."""
-        if definition.name in ordered:
-            return
-        queue = [definition]
-        ordered[definition.name] = definition
-        while queue:
-            current = queue.pop(0)
-            for name in referenced(current.value):
-                part = table.get(name)
-                if part is not None and name not in ordered and _kind_of(part) is None:
-                    ordered[name] = part
-                    queue.append(part)
-
-    in_order = sorted(definitions, key=lambda d: d.name)
-    lists = [definition for definition in in_order if _is_list(definition)]
-    for definition in in_order:
-        if _kind_of(definition) is not None and definition not in lists:
-            add(definition)
-    for definition in in_order:
-        if definition not in lists:
-            add(definition)
-    for definition in lists:
-        ordered.setdefault(definition.name, definition)
-    return list(ordered.values())
-
-
-def _aliases_in_order(aliases: dict[str, AliasPlan]) -> list[AliasPlan]:
-    """Those that others are made of first, then by name."""
-    ordered: dict[str, AliasPlan] = {}
-
-    def add(name: str) -> None:
-        if name in ordered or name not in aliases:
-            return
-        for used in referenced(aliases[name].definition.value):
-            if used != name and used in aliases and aliases[name].type != ANY:
-                add(used)
-        ordered[name] = aliases[name]
-
-    for name in sorted(aliases):
-        add(name)
-    return list(ordered.values())
-
-
-def _reached_through_aliases(definition: Definition, table: dict[str, Definition]) -> set[str]:
-    """What a definition that is not a class reaches without passing a class."""
-    reached: set[str] = set()
-    pending = [definition]
-    while pending:
-        for name in referenced(pending.pop().value):
-            target = table.get(name)
-            if target is not None and name not in reached and not is_class(target.value.type):
-                reached.add(name)
-                pending.append(target)
-    return reached
 
 
 def numbered(name: str, count: int) -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kubewright.emit.code.layout import MAX_NAME, ClassPlan, ModulePlan
+from kubewright.emit.code.class_plans import ClassPlan, ModulePlan
+from kubewright.emit.code.layout import MAX_NAME
 from kubewright.emit.code.type_expr import ListOfExpr, MapOfExpr, NamedExpr, OrNull, TypeExpr
 from kubewright.emit.go import openness
 from kubewright.emit.go.imports import file_of

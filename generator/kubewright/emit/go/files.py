@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubewright.diagnostics import Diagnostics
-from kubewright.emit.code.layout import ClassPlan, ModulePlan, lay_out
+from kubewright.emit.code.class_plans import ClassPlan, ModulePlan
+from kubewright.emit.code.layout import lay_out
 from kubewright.emit.code.names import Naming
 from kubewright.emit.go import openness, text
 from kubewright.emit.go.apply import apply_file

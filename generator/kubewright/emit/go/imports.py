@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kubewright.emit.code.layout import ModulePlan
+from kubewright.emit.code.class_plans import ModulePlan
 from kubewright.emit.go.text import string
 from kubewright.emit.go.types import IMPORTS, TypeTexts
 

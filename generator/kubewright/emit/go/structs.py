@@ -5,17 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from kubewright.emit.code.layout import (
-    MAX_NAME,
-    ClassPlan,
-    EnumPlan,
-    FieldPlan,
-    ItemPlan,
-    Layout,
-    ModulePlan,
-    numbered,
-    opened,
-)
+from kubewright.emit.code.class_plans import ClassPlan, EnumPlan, FieldPlan, ItemPlan, Layout, ModulePlan
+from kubewright.emit.code.layout import MAX_NAME, numbered, opened
 from kubewright.emit.code.names import class_name
 from kubewright.emit.code.presence import PRESERVE
 from kubewright.emit.code.type_expr import (

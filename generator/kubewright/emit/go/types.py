@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kubewright.emit.code.layout import Layout
+from kubewright.emit.code.class_plans import Layout
 from kubewright.emit.code.type_expr import (
     BytesExpr,
     ForeignExpr,

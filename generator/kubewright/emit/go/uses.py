@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from kubewright.emit.code.layout import Layout
+from kubewright.emit.code.class_plans import Layout
 from kubewright.emit.code.type_expr import ListOfExpr, MapOfExpr, NamedExpr, OrNull, TypeExpr
 from kubewright.ir.merge import MapType
 from kubewright.ir.types import NO_CONSTRAINTS, Constraints, ListOf, MapOf, Value

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from kubewright.emit.code.layout import ClassPlan, ModulePlan, lay_out
+from kubewright.emit.code.class_plans import ClassPlan, ModulePlan
+from kubewright.emit.code.layout import lay_out
 from kubewright.emit.code.render import header
 from kubewright.emit.interface import Options
 from kubewright.emit.python.code.struct_classes import StructClasses

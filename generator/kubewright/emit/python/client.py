@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kubewright.emit.code import names
-from kubewright.emit.code.layout import Layout, ModulePlan, lay_out
+from kubewright.emit.code.class_plans import Layout, ModulePlan
+from kubewright.emit.code.layout import lay_out
 from kubewright.emit.code.render import docstring, header, module, render, string_literal
 from kubewright.emit.interface import Options
 from kubewright.emit.python.code.modes import MODES, Mode

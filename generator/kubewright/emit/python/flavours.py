@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from kubewright.emit.code import names
-from kubewright.emit.code.layout import ClassPlan, FieldPlan, Layout, ModulePlan, lay_out
+from kubewright.emit.code.class_plans import ClassPlan, FieldPlan, Layout, ModulePlan
+from kubewright.emit.code.layout import lay_out
 from kubewright.emit.code.render import LINE_LENGTH, docstring, expression, formatted, header, module, render
 from kubewright.emit.interface import Options
 from kubewright.emit.python.code.annotations import annotation

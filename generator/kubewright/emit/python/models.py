@@ -16,7 +16,8 @@ from importlib import import_module
 from typing import cast
 
 from kubewright.emit.code import names
-from kubewright.emit.code.layout import ClassPlan, ModulePlan, lay_out
+from kubewright.emit.code.class_plans import ClassPlan, ModulePlan
+from kubewright.emit.code.layout import lay_out
 from kubewright.emit.code.render import docstring, header, render
 from kubewright.emit.code.type_expr import ForeignExpr, NamedExpr
 from kubewright.emit.interface import Options

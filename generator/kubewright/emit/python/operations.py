@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kubewright.emit.code import names
-from kubewright.emit.code.layout import ModulePlan, Outside
+from kubewright.emit.code.class_plans import ModulePlan
+from kubewright.emit.code.layout import Outside
 from kubewright.emit.code.render import (
     CallText,
     docstring,

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubewright.diagnostics import Diagnostics
-from kubewright.emit.code.layout import Layout, ModulePlan, lay_out
+from kubewright.emit.code.class_plans import Layout, ModulePlan
+from kubewright.emit.code.layout import lay_out
 from kubewright.emit.code.render import template_text
 from kubewright.emit.interface import Form, Forms, Made, Options
 from kubewright.emit.typescript.text import comment, constant_name, header, literal, one_line, property_name

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from kubewright.emit.code.layout import ClassPlan, FieldPlan, ModulePlan
+from kubewright.emit.code.class_plans import ClassPlan, FieldPlan, ModulePlan
 from kubewright.emit.code.names import Naming
 from kubewright.emit.code.type_expr import (
     BytesExpr,

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from kubewright.emit.code import names
-from kubewright.emit.code.layout import ModulePlan, Outside
+from kubewright.emit.code.class_plans import ModulePlan
+from kubewright.emit.code.layout import Outside
 from kubewright.emit.code.render import (
     LINE_LENGTH,
     CallText,

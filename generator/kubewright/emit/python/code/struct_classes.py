@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 
-from kubewright.emit.code.layout import ClassPlan, FieldPlan, ModulePlan
+from kubewright.emit.code.class_plans import ClassPlan, FieldPlan, ModulePlan
 from kubewright.emit.code.names import camel
 from kubewright.emit.code.render import class_header, docstring, literal, render, statement, string_literal
 from kubewright.emit.code.type_expr import Literals
