@@ -20,7 +20,14 @@ import yaml
 
 from kubewright.diagnostics import Diagnostics
 from kubewright.location import Document, Location, Positions, escape_pointer
-from kubewright.source.yaml_text import MAX_DEPTH, OPENAPI, Builder, loader_of, may_be_yaml, parse_yaml
+from kubewright.source.yaml_text import (
+    MAX_DEPTH,
+    OPENAPI,
+    DocumentBuilder,
+    loader_of,
+    may_be_yaml,
+    parse_yaml,
+)
 
 MAX_BYTES = 64 * 1024 * 1024
 
@@ -129,7 +136,7 @@ def positions_of(content: bytes) -> Positions:
     try:
         if not loader.check_node():
             return {}
-        builder = Builder("", Diagnostics())
+        builder = DocumentBuilder("", Diagnostics())
         builder.build(loader.get_node(), "", 1)
         return builder.positions
     except (yaml.YAMLError, RecursionError):

@@ -45,7 +45,7 @@ def parse_yaml(text: str, name: str, diagnostics: Diagnostics, is_modern: bool) 
     try:
         while loader.check_node():
             node = loader.get_node()
-            builder = Builder(name, diagnostics, text=escaped, is_modern=is_modern)
+            builder = DocumentBuilder(name, diagnostics, text=escaped, is_modern=is_modern)
             value = builder.build(node, "", 1)
             if builder.failed:
                 continue
@@ -127,7 +127,7 @@ _RESOLVER: Any = yaml.resolver.Resolver()
 
 
 @dataclass(slots=True)
-class Builder:
+class DocumentBuilder:
     """Builds plain values from YAML nodes, and notes where each stood. ``text`` is the document where it may hold an
     escaped slash."""
 
