@@ -9,7 +9,7 @@ RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= PYTHONDONTWRITEBYTECODE= $(
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: plain type-tests explained node go projects cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables workloads help setup generate verify test test-real test-faults test-partitions peers test-kill golden lint type bench bench-growth bench-server soak-cel wheel release clean differential
+.PHONY: plain type-tests explained node go projects cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables workloads help setup generate verify test test-real test-faults test-partitions peers test-kill golden lint type bench bench-growth bench-server bench-workers soak-cel wheel release clean differential
 
 .PHONY: constraints repositories pages conformance
 
@@ -116,6 +116,9 @@ bench-server: $(SETUP) ## the server under load, plain and over TLS; needs wrk
 	$(RUN) tests/bench/server_load.py $(BENCH)
 	$(RUN) tests/bench/server_load.py --tls $(BENCH)
 	$(RUN) -m tests.bench.handler_costs
+
+bench-workers: $(SETUP) ## one server of several processes against one of one, on Linux; needs wrk; BENCH="--workers 1,4 --tls"
+	$(RUN) tests/bench/workers.py $(BENCH)
 
 differential: $(SETUP) ## random conversations with REFERENCE=kubeconfig and with this server, compared; SEED= REQUESTS= ARGS=
 	@test -n "$(REFERENCE)" || { echo "REFERENCE=kubeconfig of a kube-apiserver is needed (docs/differential.md)"; exit 2; }

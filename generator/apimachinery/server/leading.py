@@ -23,9 +23,9 @@ END_SECONDS = 5.0
 """How much longer than a server the readers may take to end."""
 
 
-def share_of(limits: ServerLimits, workers: int) -> ServerLimits:
-    """What one process lets in of reads. The writer alone has writes, and may have all of them."""
-    return replace(limits, reads=max(1, -(-limits.reads // workers)))
+def share_of(limits: ServerLimits, workers: int, *, writes: bool) -> ServerLimits:
+    """What one process lets in: its part of the reads, and all writes or none."""
+    return ServerLimits(max(1, -(-limits.reads // workers)), limits.writes if writes else 0)
 
 
 class LeadingServer(Server):
@@ -44,7 +44,7 @@ class LeadingServer(Server):
         self._workers, self._board, self._spawn = workers, board, spawn
         self._leader: Leader | None = None
         self._reader_sockets: list[list[socket.socket]] = []
-        options = replace(options, in_flight=share_of(options.in_flight, workers))
+        options = replace(options, in_flight=share_of(options.in_flight, workers, writes=True))
         super().__init__(options, access, build, make_audit)
 
     def table(self) -> list[Make]:

@@ -370,7 +370,7 @@ def _run_reader(
         asked = asyncio.Event()
         given = _server_options(options, api_options, security, folder, None)
         server = ReaderServer(
-            replace(given, in_flight=share_of(given.in_flight, options.workers)),
+            replace(given, in_flight=share_of(given.in_flight, options.workers, writes=False)),
             security.granted.options,
             _build(api_options),
             board,
