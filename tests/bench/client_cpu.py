@@ -6,8 +6,9 @@ Each measurement is an interpreter of its own, which imports only what the libra
 turns, medians of TURNS; SCALE=0.2 does a fifth of the work. Clients for threads have a table, and those for asyncio
 (``_async``, kubernetes_asyncio, kopf). ``informer`` is a local copy of 20,000 pods: an informer where a library has one
 (ours, kopf's index), else its list in a dict; kr8s is left out there, for its list of half as many takes most of a
-minute. ``metadata`` is a copy of metadata alone, which no other library here has. What is not installed is left out;
-PYTHONPATH may name more.
+minute. ``metadata`` is a copy of metadata alone, which no other library here has. ``operator`` gives each of 500
+ConfigMaps a ServiceAccount that it owns: ours, kopf with lightkube as its client, and lightkube alone with two watches,
+a queue and a worker, without retries. What is not installed is left out; PYTHONPATH may name more.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from typing import Any
 
 NAMESPACE = "bench"
 SCALE = float(os.environ.get("SCALE", "1"))
-CALLS, CONCURRENT, WRITES, EVENTS, LISTED, MIRRORED = (
-    int(count * SCALE) for count in (1_000, 1_000, 500, 10_000, 10_000, 20_000)
+CALLS, CONCURRENT, WRITES, EVENTS, LISTED, MIRRORED, OPERATED = (
+    int(count * SCALE) for count in (1_000, 1_000, 500, 10_000, 10_000, 20_000, 500)
 )
 TURNS = int(os.environ.get("TURNS", "3"))
 PEERS = {
@@ -38,7 +39,18 @@ ASYNC = ("ours_async", "lightkube_async", "kubernetes_asyncio", "kopf")
 WORKS = (
     tuple(os.environ["WORKS"].split(","))
     if "WORKS" in os.environ
-    else ("import", "get", "concurrent", "list", "watch", "create", "patch", "informer", "metadata")
+    else (
+        "import",
+        "get",
+        "concurrent",
+        "list",
+        "watch",
+        "create",
+        "patch",
+        "informer",
+        "metadata",
+        "operator",
+    )
 )
 TITLES = {
     "import": "import",
@@ -50,6 +62,7 @@ TITLES = {
     "patch": f"patch × {WRITES}",
     "informer": f"informer of {MIRRORED:,} pods",
     "metadata": f"metadata of {MIRRORED:,} pods",
+    "operator": f"operator, {OPERATED} objects",
 }
 Works = dict[str, Callable[..., object]]
 
@@ -100,6 +113,25 @@ def ours(kubeconfig: str) -> Works:
             made.wait_until_synced(120)
             return made.store.list()
 
+    def operator(namespace: str) -> None:
+        import threading
+
+        from apimachinery.controller import Controller, Operator
+        from kubernetes_api.core_v1 import ServiceAccount
+
+        served: set[str] = set()
+        done = threading.Event()
+
+        def reconcile(context: Any, _: ConfigMap) -> None:
+            context.apply(ServiceAccount(metadata=ObjectMeta(name=context.request.name)))
+            served.add(context.request.name)
+            if len(served) == OPERATED:
+                done.set()
+
+        made = Controller(for_=ConfigMap, owns=[ServiceAccount], reconcile=reconcile, name="bench")
+        with Operator(Client(config, retry=RetryPolicy()), [made], namespace=namespace):
+            assert done.wait(300)
+
     return {
         "get": lambda: [core.pods.get("p00000") for _ in range(CALLS)],
         "concurrent": lambda: in_threads(lambda: core.pods.get("p00000")),
@@ -112,6 +144,7 @@ def ours(kubeconfig: str) -> Works:
         "patch": lambda: [core.configmaps.patch("patched", {"data": {"n": str(n)}}) for n in range(WRITES)],
         "informer": informer,
         "metadata": metadata,
+        "operator": operator,
     }
 
 
@@ -174,6 +207,24 @@ def ours_async(kubeconfig: str) -> Works:
             AsyncInformer(AsyncReflector(pods._client, pods._target("more"), PARTIAL, ListOptions(), None))
         )
 
+    async def operator(namespace: str) -> None:
+        from apimachinery.controller import AsyncController, AsyncOperator
+        from kubernetes_api.core_v1 import ServiceAccount
+
+        served: set[str] = set()
+        done = asyncio.Event()
+
+        async def reconcile(context: Any, _: ConfigMap) -> None:
+            await context.apply(ServiceAccount(metadata=ObjectMeta(name=context.request.name)))
+            served.add(context.request.name)
+            if len(served) == OPERATED:
+                done.set()
+
+        made = AsyncController(for_=ConfigMap, owns=[ServiceAccount], reconcile=reconcile, name="bench")
+        async with AsyncOperator(AsyncClient(config), [made], namespace=namespace):
+            async with asyncio.timeout(300):
+                await done.wait()
+
     return {
         "get": lambda: run(get),
         "concurrent": lambda: run(concurrent),
@@ -183,6 +234,7 @@ def ours_async(kubeconfig: str) -> Works:
         "patch": lambda: run(patch),
         "informer": lambda: run(lambda core: mirror(core.pods.informer(namespace="more"))),
         "metadata": lambda: run(metadata),
+        "operator": lambda namespace: asyncio.run(operator(namespace)),
     }
 
 
@@ -204,6 +256,27 @@ def lightkube(kubeconfig: str) -> Works:
         found = client.list(Pod, namespace="more", chunk_size=500)
         return {pod.metadata.name: pod for pod in found}
 
+    def operator(namespace: str) -> None:
+        import queue
+        import threading
+
+        from lightkube.resources.core_v1 import ServiceAccount
+
+        mine = Client(KubeConfig.from_file(kubeconfig), namespace=namespace, field_manager="bench")
+        waiting: queue.Queue[str] = queue.Queue()
+
+        def watch_all(kind: Any) -> None:
+            for _, obj in mine.watch(kind):
+                waiting.put(obj.metadata.name)
+
+        for kind in (ConfigMap, ServiceAccount):
+            threading.Thread(target=watch_all, args=(kind,), daemon=True).start()
+        served: set[str] = set()
+        while len(served) < OPERATED:
+            name = waiting.get(timeout=300)
+            mine.apply(_account(mine.get(ConfigMap, name)), force=True)
+            served.add(name)
+
     return {
         "get": lambda: [client.get(Pod, "p00000") for _ in range(CALLS)],
         "concurrent": lambda: in_threads(lambda: client.get(Pod, "p00000")),
@@ -215,7 +288,20 @@ def lightkube(kubeconfig: str) -> Works:
         ],
         "patch": lambda: [client.patch(ConfigMap, "patched", {"data": {"n": str(n)}}) for n in range(WRITES)],
         "informer": informer,
+        "operator": operator,
     }
+
+
+def _account(obj: Any) -> Any:
+    """The ServiceAccount of a ConfigMap, as lightkube's models."""
+    from lightkube.models.meta_v1 import ObjectMeta, OwnerReference
+    from lightkube.resources.core_v1 import ServiceAccount
+
+    name = obj.metadata.name
+    owner = OwnerReference("v1", "ConfigMap", name, obj.metadata.uid, controller=True)
+    return ServiceAccount(
+        metadata=ObjectMeta(name=name, namespace=obj.metadata.namespace, ownerReferences=[owner])
+    )
 
 
 def lightkube_async(kubeconfig: str) -> Works:
@@ -436,7 +522,33 @@ def kopf(kubeconfig: str) -> Works:
         asyncio.run(run())
         return seen
 
-    return {"informer": informer}
+    def operator(namespace: str) -> None:
+        from lightkube import AsyncClient, KubeConfig
+        from lightkube.resources.core_v1 import ConfigMap
+
+        served: set[str] = set()
+        stop = asyncio.Event()
+
+        @library.on.login()
+        def login(**context: Any) -> Any:
+            return library.login_with_kubeconfig(**context)
+
+        async def run() -> None:
+            client = AsyncClient(KubeConfig.from_file(kubeconfig), namespace=namespace, field_manager="bench")
+
+            @library.on.create("v1", "configmaps")
+            async def create(name: str, body: Any, **_: Any) -> None:
+                await client.apply(_account(ConfigMap.from_dict(dict(body))), force=True)
+                served.add(name)
+                if len(served) == OPERATED:
+                    stop.set()
+
+            await library.operator(namespaces=[namespace], standalone=True, stop_flag=stop)
+            await client.close()
+
+        asyncio.run(run())
+
+    return {"informer": informer, "operator": operator}
 
 
 LIBRARIES: dict[str, Callable[[str], Works]] = {
@@ -505,6 +617,13 @@ def main() -> None:
             for work in WORKS:
                 more = {"watch": [made.metadata.resource_version or ""], "create": [f"{turn}-"]}.get(work, [])
                 for name in names:
+                    if work == "operator":
+                        more = [f"{turn}-{name.replace('_', '-')}"]
+                        core.namespaces.create(Namespace(metadata=ObjectMeta(name=more[0])))
+                        for number in range(OPERATED):
+                            core.configmaps.create(
+                                ConfigMap(metadata=ObjectMeta(name=f"o{number}")), namespace=more[0]
+                            )
                     command = [sys.executable, __file__, name, work, str(kubeconfig), *more]
                     done = subprocess.run(
                         command, capture_output=True, text=True, timeout=600, check=False, env=os.environ
