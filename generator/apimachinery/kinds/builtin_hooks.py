@@ -398,7 +398,9 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ("", "PersistentVolume"): replace(
         BUILTIN, answers_deleted=True, warnings=warn.volume, asks_twice=True, prepare_status=_stamp_phase
     ),
-    ("", "PersistentVolumeClaim"): replace(BUILTIN, answers_deleted=True, warnings=warn.claim),
+    ("", "PersistentVolumeClaim"): replace(
+        BUILTIN, answers_deleted=True, warnings=warn.claim, fills_in_when_read=lambda claim: True
+    ),
     ("", "PodTemplate"): replace(
         BUILTIN, answers_deleted=True, warnings=warn.pod_template, gated=_gated_in("$.template.spec.")
     ),
@@ -455,6 +457,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         gated=("scheduling", *_TEMPLATE_GATED),
         asks_twice=True,
         fills_in_when_read=labels_of_template,
+        gives_labels=labels_of_template,
     ),
     ("networking.k8s.io", "NetworkPolicy"): replace(BUILTIN, counts_empties=True),
     ("coordination.k8s.io", "Lease"): replace(BUILTIN, gated=("strategy", "preferredHolder")),

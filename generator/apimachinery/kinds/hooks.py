@@ -43,6 +43,7 @@ class Hooks:
     ``asks_twice``: kube-apiserver checks a changed object as a new one and once more as an update.
     ``fills_in_when_read``: whether a new object is shown with more than was stored of it, so that the first update
     writes even if it changes nothing.
+    ``gives_labels``: whether a new object has labels that nobody sent, which no client is told to mend.
     ``counts_empties``: an empty list or map that is sent changes the spec where there was none.
     ``blank``: what an empty object shows besides its typed form, as conversion fills it in.
     ``annotated``: a version, and how the annotations begin in which other versions keep what only that one has fields
@@ -78,6 +79,7 @@ class Hooks:
     asks_twice: bool = False
     counts_empties: bool = False
     internal_annotations: tuple[str, ...] = ()
+    gives_labels: Callable[[Json], bool] | None = None
     fills_in_when_read: Callable[[Json], bool] | None = None
     validate: Callable[[Json, Json | None], list[FieldError]] | None = None
     validate_status: Callable[[Json, Json], list[FieldError]] | None = None

@@ -83,8 +83,8 @@ def check(target: WriteTarget, obj: Json, name: str) -> None:
     """Raises ApiError 422 with every error of the object."""
     served, metadata = target.served, metadata_of(obj)
     faults: list[FieldError] = []
-    if served.hooks.fills_in_when_read is not None and served.hooks.fills_in_when_read(obj):
-        metadata = {key: value for key, value in metadata.items() if key != "labels"}  # nobody gave it these
+    if served.hooks.gives_labels is not None and served.hooks.gives_labels(obj):
+        metadata = {key: value for key, value in metadata.items() if key != "labels"}
     if not served.hooks.validates_metadata:
         faults = validate_object_meta(
             metadata,
