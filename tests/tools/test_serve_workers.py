@@ -117,7 +117,7 @@ def test_a_killed_reader_loses_nothing_and_a_killed_writer_leaves_nobody(tmp_pat
         until(lambda: len(server.lines("a reader serves")) == 3)
         first, *others = server.below()
         assert first == nursery and len(others) == 2 and readers[0] not in others
-        assert [line["worker"] for line in server.lines("a reader ended; it is started again")] == [1]
+        assert len(server.lines("a reader ended; it is started again")) == 1
         processes = server.below()
         server.command.kill()
         until(lambda: not any(Path(f"/proc/{each}").exists() for each in processes))
