@@ -147,13 +147,8 @@ class Verbs:
             hold_body(request)
         return self._driver.run(steps, large=request.large)
 
-    def _asked(self, request: Request, route: Route, served: Served) -> View:
-        """The form of one object; of its subresources the status alone is shown as a Table, if that."""
-        tables = not route.subresource or (route.subresource == "status" and served.hooks.status_tables)
-        return asked_view(request, served, self._codecs, of_list=False, tables=tables)
-
     async def _get(self, request: Request, route: Route, served: Served) -> Answer:
-        view = self._asked(request, route, served)
+        view = asked_view(request, served, self._codecs, of_list=False, subresource=route.subresource)
         key = served.key(route.namespace, route.name)
         if (computed := self._computed.get(served.named)) is not None:
             made = [each for each in await computed.records(served, key) if each.key == key]
@@ -167,7 +162,9 @@ class Verbs:
             raise not_found(served.hooks.called or served.plural, served.group, route.name)
         if served.asks:
             body = await compute(ASKS, view.object, record)
-        elif (size := len(record.value)) > min(LARGE_BYTES, view.quick_bytes) and not view.copies(record):
+        elif ((size := len(record.value)) > view.quick_bytes or size > LARGE_BYTES) and not view.copies(
+            record
+        ):
             weigh(size)
             body = await compute(LONG, view.object, record)
         else:
@@ -244,7 +241,7 @@ class Verbs:
     def _update(self, request: Request, route: Route, served: Served) -> Steps[Answer]:
         if route.subresource == "finalize":
             return (yield from self._virtual.answer(request, route, served))
-        view = self._asked(request, route, served)
+        view = asked_view(request, served, self._codecs, of_list=False, subresource=route.subresource)
         options = read_write_options(request, "UpdateOptions")
         target = WriteTarget.asked(request, served, route.namespace, route.name, options, route.subresource)
         obj = self._read(request, target)
@@ -263,7 +260,7 @@ class Verbs:
         return (yield from self._written(view, written))
 
     def _patch(self, request: Request, route: Route, served: Served) -> Steps[Answer]:
-        view = self._asked(request, route, served)
+        view = asked_view(request, served, self._codecs, of_list=False, subresource=route.subresource)
         note_patch(request)
         written = yield from patch(
             request, served, route.namespace, route.name, route.subresource, self._writer.pipeline

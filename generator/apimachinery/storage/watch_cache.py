@@ -138,6 +138,8 @@ class WatchCache:
 
     def check_readable(self, scope: str) -> None:
         """Raises UnreadableRecord where a scope has something that is not served."""
+        if not self._refused and not self.storage.unreadable:  # as ``hides``, which each get would call
+            return
         if found := self.unreadable_in(scope):
             raise UnreadableRecord(found[0], self.unreadable[found[0]])
 

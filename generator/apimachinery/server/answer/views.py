@@ -298,16 +298,17 @@ class EncodedView:
 
 
 def asked_view(
-    request: Request, served: Served, codecs: Codecs, *, of_list: bool, tables: bool = True
+    request: Request, served: Served, codecs: Codecs, *, of_list: bool, subresource: str = ""
 ) -> View:
-    """The form that a request accepts for objects of a resource; ``tables``: it may be a Table. Raises ApiError 400,
-    406."""
+    """The form that a request accepts for objects of a resource; of subresources the status alone may be a Table,
+    if that. Raises ApiError 400, 406."""
     accept = request.headers.get("accept", "")
     if not accept or accept == JSON.media_type:
         found: View | None = served.views.get(JSON.media_type)
         if found is None:
             found = served.views[JSON.media_type] = view_of(served, PLAIN, "", of_list=of_list)
         return found
+    tables = not subresource or (subresource == "status" and served.hooks.status_tables)
     form = negotiate(accept, codecs, has_messages=served.family.has_messages, tables=tables)
     include = request.first("includeObject") if form.shown_as else ""
     return view_of(served, form, include, of_list=of_list)

@@ -186,7 +186,7 @@ class VirtualResources:
 
     def _finalize(self, request: Request, route: Route, served: Served) -> Steps[Response]:
         """PUT of a namespace's ``spec.finalizers``; nothing else of the body counts."""
-        view = asked_view(request, served, self._codecs, of_list=False, tables=False)
+        view = asked_view(request, served, self._codecs, of_list=False, subresource=route.subresource)
         options = read_write_options(request, "UpdateOptions")
         target = WriteTarget.asked(request, served, "", route.name, options, "finalize")
         obj, _ = read_sent(request, self._codecs, served, self._is_kind, options.validation, target.warnings)
