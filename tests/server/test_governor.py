@@ -277,6 +277,16 @@ def test_what_work_has_made_is_frozen_and_its_garbage_goes_in_time(
     monkeypatch.setattr(workers, "MOST_FREEZES", 1)
     collector.tidy()  # unless there is too much
     assert garbage.done[3:] == ["collect 2", "freeze"]
+    monkeypatch.setattr(workers, "MOST_FREEZES", 1_000)
+    for seconds, done in (
+        (workers.MOST_SECONDS / 2, []),
+        (workers.MOST_SECONDS / 2, ["collect 2", "freeze"]),
+    ):
+        work(2 * workers.GROWN_OBJECTS, seconds)
+        del garbage.done[:]
+        collector.asked = True
+        collector.tidy()  # or it took long to make
+        assert garbage.done == done
 
 
 def test_young_objects_are_looked_at_after_short_work_alone(garbage: Garbage) -> None:

@@ -46,6 +46,8 @@ IDLE_SECONDS = 5.0
 """...and nobody has asked for anything for so long..."""
 MOST_FREEZES = 100_000
 """...or objects were frozen so often, whoever asks. Even to count them stops everybody for 40 ms."""
+MOST_SECONDS = 5.0
+"""...or the work that made them took so much CPU time: a test suite that installs definitions asks all the time."""
 
 ASKING = 2
 """Where work is done that may wait for somebody else: on threads that compute little, and step aside when they wait."""
@@ -209,6 +211,7 @@ class _Collector:
         """Whether somebody has asked for something since ``tidy`` last looked."""
         self._kept = -1
         self._freezes = 0
+        self._worked = 0.0
         self._tidy_at = 0.0
 
     def enter(self) -> None:
@@ -228,6 +231,7 @@ class _Collector:
             # What other work has made meanwhile, however much that is, is among the young objects too.
             many = cost >= LONG_SECONDS or (due and self._running > 0)
             if many:
+                self._worked += cost
                 self._freeze()
             if due:
                 self._since = 0
@@ -251,9 +255,9 @@ class _Collector:
         idle = now - self._asked_at > IDLE_SECONDS
         if not self._freezes or self._running or now < self._tidy_at:
             return
-        if not idle and self._freezes < MOST_FREEZES:
+        if not idle and self._freezes < MOST_FREEZES and self._worked < MOST_SECONDS:
             return
-        self._tidy_at, self._freezes = now + TIDY_SECONDS, 0
+        self._tidy_at, self._freezes, self._worked = now + TIDY_SECONDS, 0, 0.0
         if gc.get_freeze_count() > self._kept * 3 // 2 + GROWN_OBJECTS:
             gc.unfreeze()
             gc.collect()
