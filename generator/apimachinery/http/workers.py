@@ -404,7 +404,7 @@ def on_thread(work: Callable[[_A], object], of: _A) -> None:
 
 
 async def apart(work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
-    """What ``work`` answers or raises, computed on a thread. Raises TooCostly."""
+    """Runs ``work`` on a thread and returns what it returns. Raises what it raises, and TooCostly."""
     spending = _spending.get()
     piece = _Piece(lambda: work(*args, **kwargs), spending)
     _running.add(piece)

@@ -136,7 +136,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _without_directives(value: Any) -> tuple[bool, Any]:
-    """Whether a value stays, and as what: an object with a ``$patch`` goes."""
+    """Whether to keep a value, and the value without the objects in it that have a ``$patch``."""
     if isinstance(value, dict):
         if DIRECTIVE in value:
             return False, None

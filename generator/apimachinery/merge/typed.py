@@ -457,7 +457,7 @@ class EitherType(MergeType):
 
     @staticmethod
     def _below(type_: MergeType | None, value: Any) -> Node:
-        """The fields below a value that another form replaces; None for a leaf."""
+        """The fields below a value that is replaced by one of another form; None for a leaf."""
         node = LEAF if type_ is None or not value else type_.added(value)
         rest = {element: child for element, child in node.items() if element != "."}
         return rest or None

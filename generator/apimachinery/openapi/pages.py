@@ -85,6 +85,8 @@ class PageWalk:
         return self._is_new(repr(found), response)
 
     def _is_new(self, place: str, response: TransportResponse) -> bool:
+        """Notes a page, and says that there is one. Raises UnreadableAnswerError for one that was read before, since
+        reading would never end."""
         if place in self._seen or place == self._current:
             said = f"{self._operation.method} {self._operation.path}"
             reason = "its next page is one that has been read"

@@ -98,8 +98,8 @@ def repair(path: Path) -> Report:
 
 
 def _with_index_anew(path: Path, faults: tuple[str, ...], fault: StorageFileError) -> Report:
-    """Makes the index again where that is all that is wrong with the pages; what is then still wrong with the rows, and
-    what was. Raises ``fault`` where more is."""
+    """Rebuilds the index, if only the index is damaged, and reports what was wrong and which rows still are. Raises
+    ``fault`` if more is damaged."""
     log = Log(path)
     try:
         lost = log.rebuild_index()

@@ -334,7 +334,8 @@ def _kustomized(file: Path, diagnostics: Diagnostics, above: tuple[Path, ...]) -
 def _sort_in(
     document: Document, found: Input, diagnostics: Diagnostics, *, named: bool, alone: bool = False
 ) -> None:
-    """``named``: the user named the file, not a folder around it; ``alone``: and it has no description at all."""
+    """Adds a document to the inputs of its kind, or reports why it is none. ``named``: the user named the file, not a
+    folder around it; ``alone``: and no document of it is a description."""
     value = document.value
     if not isinstance(value, dict):
         if named:

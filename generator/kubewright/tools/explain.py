@@ -77,7 +77,7 @@ def _say(text: str) -> None:
 
 
 def _chosen(described: list[_Described], path: str, api_version: str) -> tuple[_Described, list[str]] | None:
-    """The kind that a path begins with, and the fields that follow; None after a word on what there is instead.
+    """The kind that a path begins with, and the fields that follow; None, with a message to the user, if there is none.
     A kind may be followed by its group, with or without a version: ``ingresses.networking.k8s.io.spec``."""
     first, _, rest = path.partition(".")
     of_name = [d for d in described if first.lower() in d.names]

@@ -62,8 +62,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _words(options: argparse.Namespace) -> tuple[list[str], str]:
-    """Types and name; no types where all are meant, no name where all of their objects are. Raises NotThere,
-    _Unusable."""
+    """The types and the name that the user gave. No types means all types, no name all objects of the types. Raises
+    NotThere, _Unusable."""
     if not options.object or (len(options.object) == 1 and "/" not in options.object[0]):
         if options.at or options.diff:
             raise _Unusable("--at and --diff are of one object: give TYPE/NAME")

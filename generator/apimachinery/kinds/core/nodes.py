@@ -65,7 +65,7 @@ def _new_blocks(value: Json) -> Errors:
 
 
 def _avoided(text: str, path: str) -> Errors:
-    """Which controllers' pods a node would rather not have, as an annotation said once."""
+    """The annotation with which a node avoids pods of some controllers, from before there were taints."""
     try:
         read = json.loads(text)
     except (ValueError, RecursionError):

@@ -46,7 +46,7 @@ class ApiService:
 
 
 def read_api_service(obj: Json) -> ApiService:
-    """What of a stored APIService counts here."""
+    """Reads a stored APIService; a CA bundle that is no base64 becomes one that cannot be read."""
     spec = obj.get("spec") or {}
     reference = spec.get("service")
     conditions = (obj.get("status") or {}).get("conditions") or ()

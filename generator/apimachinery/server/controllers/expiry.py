@@ -39,7 +39,7 @@ class EventExpiry(Controller):
         self.queue.add(EVERYTHING)
 
     def start(self, observer: Observer = SILENT) -> None:
-        """Follows what is stored, and what comes."""
+        """Schedules the stored events by their age, then follows new ones."""
         moment = monotonic()
         stored = [
             (moment + self._seconds - _age(decode(record.value)), record.key)

@@ -97,7 +97,7 @@ class JoinedBodies:
         self._counted = 0
 
     def get(self, shown: Hashable, stamp: int) -> Joined | None:
-        """What was kept for what is shown, where it was made at this stamp."""
+        """The joined items kept under ``shown``; None if they were not joined at this stamp of their scope."""
         found = self._kept.get(shown)
         if found is None or found[0] != stamp:
             return None

@@ -101,6 +101,7 @@ def _escaped(mark: re.Match[str]) -> str:
 
 
 def _visible(text: str) -> str:
+    """A paragraph that neither begins a marker nor ends the description, and of which every character prints."""
     if text.lstrip()[:1] == "+" or text.lstrip()[:3] == "---":
         text = text.replace(text.lstrip()[0], "\\" + text.lstrip()[0], 1)
     return "".join(c if c.isprintable() or c == "\t" else f"\\u{{{ord(c):x}}}" for c in text)

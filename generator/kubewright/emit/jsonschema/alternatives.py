@@ -16,7 +16,9 @@ Resolve = Callable[[Type], Struct | None]
 
 
 def with_defaults(schema: Json, struct: Struct | None, resolve: Resolve) -> Json:
-    """``schema``, an alternative at a place of type ``struct``. ``resolve`` gives the fields of a type."""
+    """An alternative as it must be for objects that are sent before defaults are filled in: fields of ``struct`` with a
+    default are not required, unless the default does not meet the alternative. ``resolve`` gives the fields of a
+    type."""
     if struct is None or not isinstance(schema, dict):
         return schema
     out = dict(schema)
@@ -59,7 +61,7 @@ def _meets_by_default(schema: Json, field: Field) -> bool:
 
 
 def meets(schema: Json, value: Json) -> bool:
-    """Whether a value meets the words of a schema that alternatives are made of; those that are not known it meets."""
+    """Whether a value meets a schema, as far as alternatives use keywords; unknown keywords count as met."""
     if not isinstance(schema, dict):
         return True
     junctions = (

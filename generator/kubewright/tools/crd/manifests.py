@@ -95,7 +95,7 @@ def kinds_of(api: Api, selection: DefinedKinds) -> dict[tuple[str, str], list[Re
 
 
 def _implied(api: Api) -> Iterator[Resource]:
-    """Resources of kinds that no path speaks of: those that say so, or all where the description has no paths."""
+    """Resources of kinds that no path serves: those with the marker, or all kinds if the description has no paths."""
     known = {resource.definition for resource in api.resources}
     for definition in api.definitions:
         said = dict(definition.value.extensions).get(MARKER)

@@ -133,8 +133,8 @@ def _listed(plan: FilePlan, old: KindFile, home: NewHome, stem: str) -> None:
 
 
 def _hooks(plan: FilePlan, old: KindFile, home: NewHome, version: str) -> None:
-    """Begins the new kind's hooks with those of the old one. Groups whose first labels are alike are generated in
-    modules with longer names: hooks written by hand move along."""
+    """Copies the hooks of the old kind to the new one. Raises RefusedError if the new group would rename the module of
+    hooks written by hand: modules of groups that share their first label get longer names."""
     pairs = group_versions(old.folder)
     modules, renamed = module_names(pairs), module_names({*pairs, (home.group, version)})
     package = overrides.find_package(old.folder, pairs)
