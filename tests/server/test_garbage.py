@@ -125,3 +125,31 @@ def test_an_owner_of_a_kind_that_comes_later_is_looked_for_then(call: Caller) ->
             return
         time.sleep(0.01)
     raise AssertionError("it is still there")
+
+
+@pytest.mark.parametrize(("collector", "left"), [("gc-known-owners", {"both", "stray"}), ("gc", set[str]())])
+def test_owners_that_never_existed(collector: str, left: set[str]) -> None:
+    def reference(name: str, uid: str) -> dict[str, Any]:
+        return {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid}
+
+    async def story(api: AssembledApi) -> None:
+        _, owner, _ = await ask(api, "POST", CM, {"metadata": {"name": "owner"}})
+        known, unknown = reference("owner", owner["metadata"]["uid"]), reference("nobody", "u-1")
+        for name, owners in {"stray": [unknown], "child": [known], "both": [known, unknown]}.items():
+            await ask(api, "POST", CM, {"metadata": {"name": name, "ownerReferences": owners}})
+        await ask(api, "DELETE", f"{CM}/owner")
+        for _ in range(600):
+            await asyncio.sleep(0.1)
+            _, found, _ = await ask(api, "GET", CM)
+            names = {each["metadata"]["name"] for each in found["items"]} & {
+                "both",
+                "child",
+                "owner",
+                "stray",
+            }
+            if names <= left:
+                assert names == left
+                return
+        raise AssertionError(f"{names} are left")
+
+    run(story, ApiOptions(controllers=frozenset({collector})))

@@ -231,6 +231,19 @@ def test_a_command_runs_with_the_programs_and_its_exit_code_is_passed_on(tmp_pat
         socket.create_connection(("127.0.0.1", int(port)), 5).close()
 
 
+def test_programs_that_a_crashed_suite_leaves_behind_end() -> None:
+    suite = (
+        "import os, subprocess\n"
+        "program = os.path.join(os.environ['KUBEBUILDER_ASSETS'], 'etcd')\n"
+        f"subprocess.Popen([program, '--listen-client-urls=http://127.0.0.1:{free_port()}'])\n"
+        "os.abort()\n"
+    )
+    command = [sys.executable, "-m", "kubewright", "envtest", "--", sys.executable, "-c", suite]
+    # Its output ends with the last program that holds it.
+    done = subprocess.run(command, capture_output=True, timeout=PATIENCE_SECONDS, check=False)
+    assert done.returncode == 128 + signal.SIGABRT
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

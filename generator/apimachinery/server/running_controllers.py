@@ -150,6 +150,9 @@ _CONTROLLERS: dict[str, Choose] = {
     "": _flow_control,
     "namespace": _over("", "namespaces", _namespaces),
     "gc": lambda api: partial(GarbageCollector, api.catalog, api.cache, api.writer, api.deleter),
+    "gc-known-owners": lambda api: partial(
+        GarbageCollector, api.catalog, api.cache, api.writer, api.deleter, known_owners=True
+    ),
     "clusterrole-aggregation": _over(
         RBAC, "clusterroles", lambda api, served: ClusterRoleAggregation(served, api.cache, api.writer)
     ),

@@ -10,7 +10,7 @@ from kubewright.tools.arguments.several import add_quiet
 EXAMPLES = r"""
 kubewright envtest -- go test ./...
 kubewright envtest --output bin/assets && KUBEBUILDER_ASSETS=$PWD/bin/assets go test ./...
-kubewright envtest --controllers all -- make test
+kubewright envtest --controllers none -- make test
 """
 
 
@@ -20,9 +20,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("-o", "--output", type=Path, metavar="DIR", help="folder to write the programs to")
     add(
         "--controllers",
-        default="none",
-        metavar="none|all|NAME,NAME",
-        help="controllers to run in each server (default none, as in envtest); all deletes namespaces and dependents",
+        default="all,-gc,gc-known-owners",
+        metavar="all|none|NAME,NAME",
+        help="controllers to run in each server; by default those of all, but dependents go only with an owner that "
+        "was deleted, not with one that never existed; none behaves like envtest",
     )
     add_quiet(parser)
     add(
