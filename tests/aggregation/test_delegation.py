@@ -6,6 +6,7 @@ import argparse
 import base64
 import json
 import ssl
+from contextlib import ExitStack
 from http.client import HTTPSConnection
 
 import pytest
@@ -78,7 +79,7 @@ def behind(core, folder):
     kubeconfig = folder / "kubeconfig"
     kubeconfig.write_text(core.kubeconfig_for(account))
     arguments = ["--packages", "messaging_api", "--service", f"{NAMESPACE}/{SERVICE}", "--cert-dir", folder]
-    manifest = command._manifest(options(*arguments, "--print-manifest"))
+    manifest = command._manifest(options(*arguments, "--print-manifest"), ExitStack())
     apply(core, [obj for obj in decode_all(manifest.encode()) if obj["kind"] != "APIService"])
     thread = ServerThread(Behind(options(*arguments, "--delegate", kubeconfig), folder))
     core.services[NAMESPACE, SERVICE] = Address("127.0.0.1", thread.server.port)
@@ -220,7 +221,7 @@ def test_options_that_cannot_be(arguments, fault, tmp_path, monkeypatch):
 )
 def test_a_manifest_that_cannot_be(arguments, fault, tmp_path):
     with pytest.raises(OptionError, match=fault):
-        command._manifest(options("--print-manifest", "--cert-dir", tmp_path, *arguments))
+        command._manifest(options("--print-manifest", "--cert-dir", tmp_path, *arguments), ExitStack())
 
 
 def test_the_manifest_of_a_name(tmp_path):
@@ -228,7 +229,7 @@ def test_the_manifest_of_a_name(tmp_path):
         "--packages", "messaging_api", "--service", "ns/api", "--external-name", "api.example.com",
         "--port", "7443", "--cert-dir", tmp_path,
     )  # fmt: skip
-    objects = {obj["kind"]: obj for obj in decode_all(command._manifest(chosen).encode())}
+    objects = {obj["kind"]: obj for obj in decode_all(command._manifest(chosen, ExitStack()).encode())}
     assert objects["Service"]["spec"] == {"type": "ExternalName", "externalName": "api.example.com"}
     spec = objects["APIService"]["spec"]
     assert spec["service"] == {"namespace": "ns", "name": "api", "port": 7443}

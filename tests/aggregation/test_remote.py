@@ -170,7 +170,7 @@ def test_who_goes_away_is_not_waited_for(server, backend):
         sock.sendall(f"GET {ROOT}/endless?watch=1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
         got = b""
         while b"hello" not in got:
-            got += sock.recv(4096)
+            got += sock.recv(4096) or pytest.fail("the connection ended")
     assert backend.left.wait(60)
 
 
@@ -195,7 +195,7 @@ def test_websockets_pass_through(server, backend, path, status, ending):
         if status == b"101":
             sock.sendall(b"hello\x00")
         while not got.endswith(ending):
-            got += sock.recv(4096)
+            got += sock.recv(4096) or pytest.fail("the connection ended")
     assert got.split(b" ")[1] == status
 
 

@@ -119,7 +119,7 @@ class Backend:
                 self._open.append(sock)
                 head = b""
                 while not head.endswith(b"\r\n\r\n"):
-                    head += sock.recv(1)
+                    head += sock.recv(1) or b"\r\n\r\n"
                 sock.sendall(AGREED)
                 if b"/echo" in head:
                     threading.Thread(target=self._echo, args=(sock,), daemon=True).start()

@@ -33,7 +33,7 @@ class TunnelProxy(Listening):
             with connection:
                 head = b""
                 while not head.endswith(b"\r\n\r\n"):
-                    head += connection.recv(1)
+                    head += connection.recv(1) or b"\r\n\r\n"
                 self.heads.append(head.decode())
                 connection.sendall(self._said)
                 with socket.create_connection(("127.0.0.1", self._target)) as server:

@@ -376,7 +376,7 @@ def test_kubectl_forwards_ports(server: ApiServer, over: str) -> None:
                     connection.sendall(text)
                     found = b""
                     while len(found) < len(text):
-                        found += connection.recv(65536)
+                        found += connection.recv(65536) or pytest.fail("the connection ended")
                     assert found == text
         finally:
             watchdog.cancel()

@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, quote_plus
 
-from apimachinery.http.dialing import HEAD_START
+from apimachinery.http.async_dialing import async_dial
 from apimachinery.http.messages import (
     BrokenOff,
     Request,
@@ -194,16 +194,20 @@ async def _upgrade(request: Request, destination: Destination) -> Relayed:
     scheme, _, place = destination.root.partition("://")
     host, _, port = place.rpartition(":")
     context = destination.tls or (trusting() if scheme == "https" else None)
+    host = host.strip("[]")
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
-            reader, writer = await asyncio.open_connection(
-                host.strip("[]"),
-                int(port),
-                ssl=context,
-                server_hostname=(destination.server_name or host.strip("[]")) if context else None,
-                limit=FIELD_BYTES,
-                happy_eyeballs_delay=HEAD_START,
-            )
+            dialled = await async_dial(host, int(port), CONNECT_SECONDS)
+            try:
+                reader, writer = await asyncio.open_connection(
+                    sock=dialled,
+                    ssl=context,
+                    server_hostname=(destination.server_name or host) if context else None,
+                    limit=FIELD_BYTES,
+                )
+            except BaseException:
+                dialled.close()
+                raise
     except (OSError, TimeoutError, ValueError) as fault:
         raise CallFailed(why(fault)) from None
     try:
