@@ -278,15 +278,23 @@ def test_what_work_has_made_is_frozen_and_its_garbage_goes_in_time(
     collector.tidy()  # unless there is too much
     assert garbage.done[3:] == ["collect 2", "freeze"]
     monkeypatch.setattr(workers, "MOST_FREEZES", 1_000)
-    for seconds, done in (
-        (workers.MOST_SECONDS / 2, []),
-        (workers.MOST_SECONDS / 2, ["collect 2", "freeze"]),
+    half, much = workers.MOST_SECONDS / 2, 2 * workers.BUSY_OBJECTS
+    for makes, seconds, done in (
+        (2 * workers.GROWN_OBJECTS, workers.MOST_SECONDS, []),
+        (much, half, []),
+        (0, half, ["collect 2", "freeze"]),  # or it took long to make, and is very much
     ):
-        work(2 * workers.GROWN_OBJECTS, seconds)
+        work(makes, seconds)
         del garbage.done[:]
         collector.asked = True
-        collector.tidy()  # or it took long to make
+        collector.tidy()
         assert garbage.done == done
+    work(2 * workers.GROWN_OBJECTS + garbage.frozen // 2, workers.MOST_SECONDS)
+    collector.asked = True
+    collector.tidy()
+    del garbage.done[:]
+    collector.tidy()  # what was too little then is not when nobody asks
+    assert garbage.done == ["collect 2", "freeze"]
 
 
 def test_young_objects_are_looked_at_after_short_work_alone(garbage: Garbage) -> None:

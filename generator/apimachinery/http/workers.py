@@ -46,8 +46,9 @@ IDLE_SECONDS = 5.0
 """...and nobody has asked for anything for so long..."""
 MOST_FREEZES = 100_000
 """...or objects were frozen so often, whoever asks. Even to count them stops everybody for 40 ms."""
-MOST_SECONDS = 5.0
-"""...or the work that made them took so much CPU time: a test suite that installs definitions asks all the time."""
+MOST_SECONDS, BUSY_OBJECTS = 5.0, 1_000_000
+"""...or the work that made them took so much CPU time, and they are more by so many, some 100 MB: a test suite that
+installs definitions asks all the time. To walk over so many stops everybody for half a second."""
 
 ASKING = 2
 """Where work is done that may wait for somebody else: on threads that compute little, and step aside when they wait."""
@@ -255,10 +256,15 @@ class _Collector:
         idle = now - self._asked_at > IDLE_SECONDS
         if not self._freezes or self._running or now < self._tidy_at:
             return
-        if not idle and self._freezes < MOST_FREEZES and self._worked < MOST_SECONDS:
+        busy = not idle and self._freezes < MOST_FREEZES
+        if busy and self._worked < MOST_SECONDS:
             return
-        self._tidy_at, self._freezes, self._worked = now + TIDY_SECONDS, 0, 0.0
-        if gc.get_freeze_count() > self._kept * 3 // 2 + GROWN_OBJECTS:
+        self._tidy_at, self._worked = now + TIDY_SECONDS, 0.0
+        grown = gc.get_freeze_count() - self._kept * 3 // 2
+        if busy and grown <= BUSY_OBJECTS:
+            return
+        self._freezes = 0
+        if grown > GROWN_OBJECTS:
             gc.unfreeze()
             gc.collect()
             gc.freeze()
