@@ -323,6 +323,19 @@ def test_a_namespace_has_its_generated_name_in_a_label() -> None:
     run(story)
 
 
+def test_a_namespace_without_a_name_is_refused() -> None:
+    async def story(api: AssembledApi) -> None:
+        for body in ({}, {"metadata": None}, {"metadata": {}}, {"metadata": {"name": None, "labels": None}}):
+            code, refused, _ = await ask(api, "POST", "/api/v1/namespaces", body)
+            assert (code, refused["reason"], refused["details"]["causes"][0]["field"]) == (
+                422,
+                "Invalid",
+                "metadata.name",
+            )
+
+    run(story)
+
+
 def test_controllers_empty_a_namespace_and_collect_garbage() -> None:
     async def story(api: AssembledApi) -> None:
         await ask(api, "POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})

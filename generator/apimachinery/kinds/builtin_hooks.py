@@ -40,8 +40,8 @@ def _keep_namespace(obj: Json, old: Json) -> None:
 def _label_namespace(obj: Json) -> None:
     # Defaulting cannot: a name from generateName comes after it.
     metadata = obj["metadata"]
-    labels = metadata.get("labels") or {}
-    metadata["labels"] = {**labels, "kubernetes.io/metadata.name": metadata["name"]}
+    if name := metadata.get("name"):  # validation refuses what has none
+        metadata["labels"] = {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": name}
 
 
 def _terminate_namespace(obj: Json, now: str) -> None:
