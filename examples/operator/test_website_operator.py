@@ -67,7 +67,11 @@ class World:
             if found.get("status", {}).get("readyReplicas", 0) != wanted:
                 status = {"status": {"replicas": wanted, "readyReplicas": wanted}}
                 target = f"{self.path('deployments')}/{found['metadata']['name']}/status"
-                self._server.request("PATCH", target, status, "application/merge-patch+json")
+                try:
+                    self._server.request("PATCH", target, status, "application/merge-patch+json")
+                except ApiError as error:
+                    if error.code != 404:  # collected meanwhile
+                        raise
 
     def reasons(self) -> set[str]:
         return {event["reason"] for event in self._server.request("GET", self.path("events"))["items"]}

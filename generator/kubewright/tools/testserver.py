@@ -40,7 +40,8 @@ def _beside(command: list[str], options: argparse.Namespace) -> int:
         with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as server:
             assert server.stdout is not None
             try:
-                if not server.stdout.readline():
+                # Its last line: the kubeconfig is there, and nothing is written any more to a pipe that is closed.
+                if not any(line.startswith(b"next: ") for line in server.stdout):
                     return server.wait()
                 environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
                 return subprocess.run(command, env=environment, check=False).returncode
