@@ -7,7 +7,6 @@ import http.client
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from kubewright.testing.ports import free_ports
 from tests.attack.quiet import used
 
 ROOT = Path(__file__).parents[2]
@@ -34,9 +34,7 @@ class Target:
         self.token = ""
         self._connections: list[http.client.HTTPConnection] = []
         self._log = (folder / "server.log").open("wb")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        [self.port] = free_ports(1)
         self.watches: list[Watch] = []
         self._asking = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("livez.py")), str(self.port)],

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from kubewright.testing.ports import free_ports
 from tests.attack.target import ROOT, Target
 
 TUNNELS, MEGABYTES = 16, 30
@@ -37,9 +38,7 @@ class Proxying:
         tokens = folder / "tokens.csv"
         tokens.touch(0o600)
         tokens.write_text('attack,attack,1,"system:masters"\n')
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        [self.port] = free_ports(1)
         command = [
             sys.executable,
             "-m",

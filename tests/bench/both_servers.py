@@ -18,7 +18,7 @@ from tests.bench.api_requests import LINES, seeds
 from tests.bench.server_load import TLS, TOKEN, running
 
 from apimachinery.http.messages import Request
-from kubewright.testing.etcd import free_ports
+from kubewright.testing.ports import free_ports
 
 ROUNDS, EACH, IDLE = 2, 100, 2.0
 

@@ -17,6 +17,7 @@ import yaml
 from tests.controller.forms import until
 
 from kubewright.testing import ApiServer
+from kubewright.testing.ports import free_ports
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs/comparison.md").read_text().partition("## Fifteen")[2].partition("\n## ")[0]
@@ -77,8 +78,11 @@ def test_snippets_run_as_written(library: str, server: ApiServer, tmp_path: Path
         (tmp_path / "objects.yaml").write_text(yaml.safe_dump_all(OBJECTS))
         path = f"/api/v1/namespaces/{namespace}/pods/web"
         until(lambda: server.request("GET", path)["status"].get("phase") == "Running")
+        # kr8s draws among ports that the system gives to connections meanwhile.
+        drawn = f"local_port={free_ports(1)[0]}"
+        program = "\n".join(snippets(library)).replace("local_port=0", drawn)
         done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", "\n".join(snippets(library))],
+            [sys.executable, "-W", "ignore", "-c", program],
             cwd=tmp_path,
             env={
                 **os.environ,

@@ -29,7 +29,7 @@ from apimachinery.storage.etcd.connection import EtcdConnection
 from apimachinery.storage.etcd.options import EtcdOptions
 from apimachinery.storage.interface import StorageError
 from kubewright.testing.cluster import Cluster
-from kubewright.testing.etcd import free_ports
+from kubewright.testing.ports import free_ports
 
 MEMBERS, SERVERS = 3, 2
 FAULT_SECONDS = 4.0

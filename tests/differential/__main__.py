@@ -18,6 +18,7 @@ from pathlib import Path
 
 import yaml
 
+from kubewright.testing.ports import free_ports
 from tests.differential import conversation as scenarios
 from tests.differential import leftovers
 from tests.differential.answers import signature
@@ -38,7 +39,7 @@ def judged(options: argparse.Namespace) -> Iterator[Server]:
     if options.against:
         yield Server.of_kubeconfig(options.against)
         return
-    port = options.port or _free_port()
+    port = options.port or free_ports(1)[0]
     with tempfile.TemporaryDirectory() as folder:
         tokens = Path(folder) / "tokens.csv"
         tokens.write_text('admin-token,admin,admin-uid,"system:masters"\n')
@@ -68,12 +69,6 @@ def _wait(process: subprocess.Popen[bytes], port: int) -> None:
             break
         time.sleep(0.1)
     raise SystemExit("the server did not start")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _judge_twice(reference: Side, ours: Side, each: Conversation, number: int) -> tuple[Verdict, bool]:

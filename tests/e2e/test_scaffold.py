@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ import pytest
 from tests.tools.command import kubewright
 
 from kubewright.testing import ApiServer
+from kubewright.testing.ports import free_ports
 
 ROOT = Path(__file__).parents[2]
 GROUP = "shop.example.com"
@@ -79,9 +79,7 @@ def crds_served(group: Path) -> Iterator[Path]:
 def package_served(group: Path) -> Iterator[Path]:
     """A kubeconfig for ``kubewright serve`` of the generated package."""
     kubeconfig = group / "kubeconfig"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    [port] = free_ports(1)
     path = os.pathsep.join([str(group / "generated"), ENVIRONMENT["PYTHONPATH"]])
     command = ["kubewright", "serve", "--packages", "kubernetes_api,shop_api", "--storage", "memory://"]
     command += ["--port", str(port), "--kubeconfig", str(kubeconfig)]

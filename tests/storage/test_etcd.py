@@ -34,7 +34,8 @@ from apimachinery.storage.objects import (
 )
 from apimachinery.storage.url import StorageOptions, StorageUrlError, open_storage
 from apimachinery.storage.watch_cache import WatchCache
-from kubewright.testing.etcd import EtcdMembers, find_etcd, free_ports
+from kubewright.testing.etcd import EtcdMembers, find_etcd
+from kubewright.testing.ports import free_ports
 
 A, B, C = "/core/pods/ns/a", "/core/pods/ns/b", "/core/pods/ns/c"
 Run = Callable[[Awaitable[None]], None]

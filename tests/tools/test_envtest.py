@@ -30,6 +30,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
+from kubewright.testing.ports import free_ports
 from kubewright.tools.envtest.assets import AssetsError, write_assets
 from kubewright.tools.envtest.image import FLAG, KIND, SIZE_BYTES
 from tests.tools.command import kubewright
@@ -44,12 +45,6 @@ def assets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("envtest") / "bin"
     write_assets(folder, ["--controllers=all"])
     return folder
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 def wait_for(url: str, process: subprocess.Popen[bytes]) -> str:
@@ -136,7 +131,7 @@ def start(assets: Path, folder: Path, environment: dict[str, str] | None = None)
     """What envtest does, in its order."""
     shown = subprocess.run([assets / "etcd", "--help"], capture_output=True, check=True, text=True).stdout
     assert "\n  --unsafe-no-fsync\n" in shown
-    url = f"http://127.0.0.1:{free_port()}"
+    url = f"http://127.0.0.1:{free_ports(1)[0]}"
     urls = (f"--advertise-client-urls={url}", f"--listen-client-urls={url}", f"--data-dir={folder}/etcd")
     etcd = subprocess.Popen([assets / "etcd", *urls, *ETCD_FLAGS])
     assert json.loads(wait_for(f"{url}/health", etcd))["health"] == "true"
@@ -149,7 +144,7 @@ def start(assets: Path, folder: Path, environment: dict[str, str] | None = None)
     ).stdout
     assert "\n      --secure-port value\n" in help_
     assert "insecure-port" not in help_
-    port = free_port()
+    [port] = free_ports(1)
     flags = {
         "allow-privileged": "true",
         "authorization-mode": "RBAC",
@@ -235,7 +230,7 @@ def test_programs_that_a_crashed_suite_leaves_behind_end() -> None:
     suite = (
         "import os, subprocess\n"
         "program = os.path.join(os.environ['KUBEBUILDER_ASSETS'], 'etcd')\n"
-        f"subprocess.Popen([program, '--listen-client-urls=http://127.0.0.1:{free_port()}'])\n"
+        f"subprocess.Popen([program, '--listen-client-urls=http://127.0.0.1:{free_ports(1)[0]}'])\n"
         "os.abort()\n"
     )
     command = [sys.executable, "-m", "kubewright", "envtest", "--", sys.executable, "-c", suite]

@@ -6,7 +6,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import socket
 import ssl
 import subprocess
 import sys
@@ -22,6 +21,7 @@ import yaml
 from apimachinery.http.tls import ensure_certificate
 from apimachinery.meta.errors import ApiError
 from kubewright.testing import ApiServer
+from kubewright.testing.ports import free_ports
 from tests.tools.test_scaffold_controller import CODE, run
 
 NAME = "shop-webhook"
@@ -85,9 +85,7 @@ def test_it_does_what_its_manifests_say(group: Path, tmp_path_factory: pytest.Te
     assert json.loads(said) == read(group / WHERE / "configurations.yaml")
 
     certificate, key = ensure_certificate(tmp_path_factory.mktemp("tls"), "127.0.0.1")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    [port] = free_ports(1)
     command = (group / WHERE / "Dockerfile").read_text().partition("CMD ")[2]
     paths = {"/tls/tls.crt": str(certificate), "/tls/tls.key": str(key)}
     arguments = [paths.get(word, word) for word in yaml.safe_load(command)[1:]]

@@ -19,7 +19,8 @@ import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
-from kubewright.testing.etcd import EtcdMembers, EtcdMissing, free_ports
+from kubewright.testing.etcd import EtcdMembers, EtcdMissing
+from kubewright.testing.ports import free_ports
 
 START_SECONDS = 60.0
 

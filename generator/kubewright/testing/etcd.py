@@ -17,6 +17,8 @@ import urllib.request
 from pathlib import Path
 from types import TracebackType
 
+from kubewright.testing.ports import free_ports
+
 START_SECONDS = 20.0
 
 
@@ -36,18 +38,6 @@ def find_etcd(program: str = "etcd") -> Path | None:
         if path.exists():
             return path
     return None
-
-
-def free_ports(number: int) -> list[int]:
-    """Ports that nobody listens on."""
-    sockets = [socket.socket() for _ in range(number)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
 
 
 class EtcdMembers:

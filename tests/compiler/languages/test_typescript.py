@@ -11,7 +11,6 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
-from socket import socket
 from typing import Any
 
 import pytest
@@ -24,6 +23,7 @@ from kubewright.emit.typescript.types import NAMING
 from kubewright.output import Changes, Tree
 from kubewright.pipeline import build
 from kubewright.testing import ApiServer
+from kubewright.testing.ports import free_ports
 from tests.compiler.languages.drawn import PUBLIC, Drawing, public_crds, schemas
 from tests.compiler.languages.node_tools import (
     HERE,
@@ -75,9 +75,7 @@ def test_the_client_against_a_server(compiled: Path) -> None:
 @pytest.mark.shared
 @pytest.mark.skipif(not REFERENCE.is_file(), reason="needs the kube-apiserver of ../shared/reference")
 def test_the_client_against_kube_apiserver(compiled: Path, tmp_path: Path) -> None:
-    with socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    [port] = free_ports(1)
     folder = tmp_path / "reference"
     try:
         subprocess.run([REFERENCE, "start", folder, str(port)], check=True, timeout=200, capture_output=True)
