@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apimachinery.server.describe.openapi_schemas import OBJECT_META, v2_definition, with_described_metadata
-from apimachinery.wire.protobuf import _without_zeros
+from apimachinery.wire.protobuf_values import without_zeros
 
 GVK = {"x-kubernetes-group-version-kind": [{"group": "g.io", "kind": "K", "version": "v1"}]}
 FIELD: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -44,7 +44,7 @@ def test_schemas_within_schemas_lose_what_their_struct_leaves_out() -> None:
         "allOf": [{"title": "", "required": ["a"]}],
         "default": {"a": "", "b": False},
     }
-    assert _without_zeros(sent) == {
+    assert without_zeros(sent) == {
         "type": "object",
         "minProperties": 0,
         "x-kubernetes-preserve-unknown-fields": False,

@@ -93,9 +93,11 @@ def test_faults_are_worded_as_kube_apiserver_words_them(data: bytes, text: str) 
 
 def test_a_message_nested_in_itself_is_described_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A request of 70 KB once cost 1.6 s: each of its 15,000 levels looked up the types of all fields."""
-    fresh, looked_up = Messages({}, {}), []
-    fresh.__dict__.update(messages().__dict__, _expected={})
-    monkeypatch.setattr(fresh, "_type_of", lambda schema: looked_up.append(1) or messages()._type_of(schema))
+    fresh, looked_up = fresh_messages(), []
+    type_of = fresh._types.type_of
+    monkeypatch.setattr(fresh._types, "type_of", lambda schema: looked_up.append(1) or type_of(schema))
+    fresh.encode({"apiVersion": "v1", "kind": "ConfigMap"})  # describes every message
+    looked_up.clear()
     nested, tag = b"", bytes.fromhex("da01")  # field 27 of JSONSchemaProps: not
     for _ in range(500):
         nested = tag + _varint(len(nested)) + nested
@@ -180,7 +182,7 @@ def test_recorded_objects_survive() -> None:
 
 
 def test_the_library_agrees_that_the_envelope_is_a_message() -> None:
-    envelope = messages()._new("Unknown")
+    envelope = messages()._types.new("Unknown")
     envelope.ParseFromString(messages().encode(OBJECTS[0])[len(MAGIC) :])
     assert json_format.MessageToDict(envelope)["typeMeta"] == {"apiVersion": "v1", "kind": "ConfigMap"}
 

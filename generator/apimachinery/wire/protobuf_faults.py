@@ -8,12 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from apimachinery.wire.json import DecodeFault
+
 EOF: Final = "unexpected EOF"
 VARINT, FIXED64, LENGTH, GROUP, END_GROUP, FIXED32 = range(6)
 Expected = tuple[int, str, str]
 """Of a known field: its wire type, its name in Go, and the message that it holds (empty for none)."""
 Describe = Callable[[str], tuple[str, Mapping[int, Expected]]]
 """The Go name of a message, and its fields by number."""
+
+
+class ProtobufFault(DecodeFault):
+    """Bytes that are not an object, or an object that has no protobuf form."""
 
 
 class _Fault(Exception):
