@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from google.protobuf import unknown_fields
 from google.protobuf.message import Message
@@ -26,7 +27,8 @@ from apimachinery.wire.protobuf_values import (
 Putter: TypeAlias = Callable[[Message, str, Any], None]
 
 
-class _Field(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Field:
     name: str
     """In JSON; empty for a message whose fields are those of the object around it."""
     attribute: str
