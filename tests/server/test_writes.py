@@ -477,6 +477,38 @@ def test_what_is_begun_stops_before_it_stores() -> None:
     drive(story)
 
 
+def test_who_changes_an_object_that_is_being_written_reads_what_was_written() -> None:
+    """What would be computed before that would have to be computed again."""
+
+    async def story(driver: Driver, storage: Storage) -> None:
+        log: list[str] = []
+        going = asyncio.Event()
+
+        class Slow(Storage):
+            async def create(self, key: str, value: Value) -> Record:
+                await going.wait()
+                log.append("stored")
+                return await super().create(key, value)
+
+        driver._storage = Slow()
+
+        def change(given: WriteTarget) -> Steps[None]:
+            yield Current(given)
+            log.append(f"reads {given.name}")
+
+        creating = asyncio.ensure_future(driver.run(PIPELINE.create(target(), config())))
+        await asyncio.sleep(0)
+        changing = [asyncio.ensure_future(driver.run(change(target(name)))) for name in "aba"]
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert log == ["reads b"], "of another object nothing is under way"
+        going.set()
+        await asyncio.gather(creating, *changing)
+        assert log == ["reads b", "stored", "reads a", "reads a"]
+
+    drive(story)
+
+
 def test_an_object_that_became_large_is_worked_on_elsewhere() -> None:
     threads: list[str] = []
 

@@ -13,6 +13,8 @@ so a heavy stretch could run in another process by changing ``_next`` alone.
 The driver also does what storing takes besides the storage: what was allocated for an object (``Allocation``) is
 secured right before and kept right after it is stored, and given back when the write fails, however it fails. A dry run
 is answered by ``DryRun``, which keeps nothing.
+
+``Current`` waits for the write of its object that is under way in this process (``KeysUnderWay``).
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from apimachinery.meta.errors import unreadable
 from apimachinery.server.request.target import Allocation, WriteTarget
 from apimachinery.server.write.allocating import Allocator
 from apimachinery.server.write.effects import Begin, Create, Current, Delete, Effect, Steps, Update
-from apimachinery.server.write.storing import Storing
+from apimachinery.server.write.storing import KeysUnderWay, Storing
 from apimachinery.storage.interface import (
     KeyNotFound,
     Record,
@@ -94,6 +96,7 @@ class Driver:
         self._allocators = allocators or {}
         self._storage = storage
         self._storing = Storing()
+        self.under_way = KeysUnderWay()
         self._cache = cache
 
     def current(self, target: WriteTarget) -> Record | None:
@@ -206,6 +209,8 @@ class Course(Generic[_R]):
                 if effect is None:
                     effect = await self._next() if self._weight else self._stretch()
                 if isinstance(effect, NOTED):
+                    if isinstance(effect, Current) and not self._driver.under_way.is_free(effect.target.key):
+                        await self._driver.under_way.turn(effect.target.key)
                     self._note(effect)
                 elif not stores and isinstance(effect, STORING):
                     self._due = effect
@@ -280,7 +285,7 @@ class Course(Generic[_R]):
     async def _meet(self, effect: Effect) -> None:
         try:
             if isinstance(effect, STORING):
-                self._answer = await self._driver.store(effect)
+                await self._store(effect)
                 # What is left is to answer, which says itself where that takes long.
                 self._weight = min(self._weight, LIGHT)
             elif isinstance(effect, Wait):
@@ -293,6 +298,14 @@ class Course(Generic[_R]):
             self._fault = fault
             if isinstance(effect, Update):
                 await settle(effect.target, stored=False)  # the next attempt is given anew
+
+    async def _store(self, effect: Create | Update | Delete) -> None:
+        under_way, key = self._driver.under_way, effect.target.key
+        under_way.begin(key)
+        try:
+            self._answer = await self._driver.store(effect)
+        finally:
+            under_way.end(key)
 
     async def _at_once(self, effect: AtOnce) -> list[Any]:
         waiting = deque(

@@ -35,7 +35,7 @@ class Begin(msgspec.Struct):
 
 
 class Current(msgspec.Struct):
-    """Answered with the target's record as it is now, or None; begins its write too."""
+    """Answered with the target's record, or None, once this process writes it no more; begins its write too."""
 
     target: WriteTarget
 

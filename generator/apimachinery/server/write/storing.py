@@ -1,4 +1,5 @@
-"""How much of a user is stored at a time: what others write waits for all that was handed to the storage before it."""
+"""What is on its way to the storage: how much of a user at a time, since what others write waits for all that was
+handed over before it; and which keys, since who changes an object that is being written would compute in vain."""
 
 from __future__ import annotations
 
@@ -69,3 +70,53 @@ class Storing:
             user.waiting.popleft()
         if not user.size:
             del self._users[name]
+
+
+class KeysUnderWay:
+    """The keys that are being written. Whoever wants to change an object waits until nobody writes it, and then reads:
+    what is computed from an object that somebody replaces meanwhile has to be computed again.
+
+    Nothing is locked: who had his turn may write, or not, or late. So those who wait are let on one after the other, in
+    the order in which they came, each in a turn of the loop, until one of them writes.
+    """
+
+    def __init__(self) -> None:
+        self._writes: dict[str, int] = {}
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    def begin(self, key: str) -> None:
+        """Notes that a write of the key begins."""
+        self._writes[key] = self._writes.get(key, 0) + 1
+
+    def end(self, key: str) -> None:
+        """Notes that it has ended, and lets on who waits for that."""
+        others = self._writes.pop(key) - 1
+        if others:
+            self._writes[key] = others
+        elif key in self._waiting:
+            self._let_on(key)
+
+    def is_free(self, key: str) -> bool:
+        """Whether nobody writes the key, nor waits for that."""
+        return key not in self._writes and key not in self._waiting
+
+    async def turn(self, key: str) -> None:
+        """Returns when whoever came before has written or does not write, and nobody writes the key now."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(key, deque()).append(turn)
+        await turn
+        while key in self._writes:  # somebody was faster, who had not to wait
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.setdefault(key, deque()).appendleft(turn)
+            await turn
+
+    def _let_on(self, key: str) -> None:
+        if key in self._writes or (waiting := self._waiting.get(key)) is None:
+            return  # the end of that write lets on
+        while waiting:
+            turn = waiting.popleft()
+            if not turn.done():  # who waited may have been cancelled
+                turn.set_result(None)
+                asyncio.get_running_loop().call_soon(self._let_on, key)
+                return
+        del self._waiting[key]
