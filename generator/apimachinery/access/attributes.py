@@ -32,11 +32,13 @@ _OPERATORS = {"in": "In", "notin": "NotIn", "exists": "Exists", "!": "DoesNotExi
 def attributes_of(request: Request, user: User) -> Attributes:
     """What ``user`` asks with ``request``; kept with the request, for whoever wants to know it next."""
     asked = asked_of(request)
+    # Impersonation replaces the user; what was read for the one before does not count.
     kept: Attributes | None = asked.attributes
     if kept is not None and kept.user is user:
         return kept
     scope = asked.scope
     if scope is None:
+        # The method counts as the verb of other paths.
         attributes = Attributes(user, request.method.lower(), path=request.path, is_resource=False)
     else:
         attributes = Attributes(user, *scope, request.path)
@@ -54,6 +56,7 @@ def _of_collection(request: Request, attributes: Attributes) -> None:
     elif attributes.verb == "delete":
         attributes.verb = "deletecollection"
     if request.query_string and attributes.verb in ("list", "watch", "deletecollection"):
+        # Only these verbs carry selectors to authorizers (KEP-4601).
         fields = _selector(request, "fieldSelector")
         if reads:
             _read_query(request, attributes, fields)
@@ -64,9 +67,11 @@ def _of_collection(request: Request, attributes: Attributes) -> None:
 def _read_query(request: Request, attributes: Attributes, text: str) -> None:
     """Sets the verb watch if the query asks for one, and the name if the field selector ``text`` names one object."""
     watch = request.sought_first("watch", SELECTOR_CHARACTERS)
+    # Like kube-apiserver's conversion of booleans: any value but these is true, the empty one too.
     if watch is not None and watch.lower() not in ("false", "0"):
         attributes.verb = "watch"
     name = _exact_name(text) if "metadata.name" in text else None
+    # A name that could not be the last segment of a path is no name of an object.
     if name and name not in (".", "..") and "/" not in name and "%" not in name:
         attributes.name = name
 
@@ -81,6 +86,7 @@ def _selector(request: Request, name: str) -> str:
 def _exact_name(text: str) -> str | None:
     try:
         return parse_field_selector(text).exact("metadata.name")
+    # An unreadable selector is refused later, with its message; authorization judges without it.
     except SelectorError:
         return None
 

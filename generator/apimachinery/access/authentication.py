@@ -89,6 +89,7 @@ class BearerTokens:
         if not text:
             return None
         if request.repeated and "authorization" in request.repeated:
+            # The first of repeated headers, as Go's Header.Get.
             text = request.values("authorization")[0]
         scheme, _, rest = text.strip(" \t").partition(" ")
         token = rest.partition(" ")[0]
@@ -109,10 +110,12 @@ class BearerTokens:
             try:
                 identity = self._kinds[place].identify(token, audiences)
             except TokenRefused as fault:
+                # Another kind may still know the token; what this one said is only for a TokenReview.
                 faults.append(str(fault))
                 continue
             except MustAsk as must:
                 ask = must.ask
+                # The kinds after this one are tried only if the webhook does not know the token.
                 raise MustAsk(lambda: self._ask(ask, token, audiences, place + 1, faults)) from None  # noqa: B023
             if identity is not None and (known := self._known(identity, audiences)) is not None:
                 return known
@@ -123,6 +126,7 @@ class BearerTokens:
         server's: such a token is for this server."""
         common = identity.audiences
         if not common:
+            # Identity, not equality: the usual question is about this very tuple.
             if audiences is self.audiences:
                 common = audiences
             else:
@@ -144,6 +148,7 @@ class BearerTokens:
         try:
             return self._identify(token, audiences, following, faults)
         except MustAsk as must:
+            # Another kind further on may have to be asked as well.
             further = await must.ask()
             assert further is not None
             return further
@@ -198,6 +203,7 @@ def _without_port(host: str) -> str:
 
 def authenticated(user: User) -> User:
     """A user with the group of all who have proved who they are."""
+    # Impersonated and proxied users come with groups already; unauthenticated ones must not be promoted.
     if AUTHENTICATED in user.groups or UNAUTHENTICATED in user.groups:
         return user
     return replace(user, groups=(*user.groups, AUTHENTICATED))
@@ -211,6 +217,7 @@ def unauthorized() -> ApiError:
 def read_token_file(path: Path) -> KnownTokens:
     """The tokens of a CSV file. Raises TokenFileError, OSError."""
     with path.open(newline="", encoding="utf-8") as lines:
+        # On Windows the mode says nothing of who may read.
         if sys.platform != "win32" and os.fstat(lines.fileno()).st_mode & 0o077:
             log.warning("others can read the token file; chmod 600 %s", path)
         try:
@@ -226,6 +233,7 @@ def _read_users(name: str, lines: Iterable[str]) -> dict[str, User]:
             continue
         if len(row) < 3 or not row[0] or not row[1]:
             raise TokenFileError(f'{name}:{number}: a line needs token,user,uid and may add "group,group"')
+        # Quoted, the groups are one field; unquoted they are several. Both are read.
         groups = [group.strip() for group in ",".join(row[3:]).split(",") if group.strip()]
         users[row[0]] = User(row[1], row[2], tuple(groups))
     if not users:

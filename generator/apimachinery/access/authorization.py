@@ -155,6 +155,7 @@ class Chain:
         heard: list[Verdict] = []
         for settle in self._settle:
             verdict: Verdict | None = settle(attributes)
+            # Later members are not asked: their order decides.
             if verdict is None:
                 return None
             if verdict.allowed or verdict.denied:
@@ -180,6 +181,7 @@ class Chain:
             return ALLOWED
         heard: list[Verdict] = []
         for member in self._members:
+            # ``or`` is safe here: a Verdict is never false, None is.
             verdict = member.decide(attributes) or await member.ask(attributes)
             if verdict.allowed or verdict.denied:
                 return verdict
@@ -210,6 +212,7 @@ class Chain:
 
 def _joined(heard: list[Verdict]) -> Verdict:
     if len(heard) == 1:
+        # Most servers have one authorizer, whose verdict is passed on without a copy.
         return heard[0]
     reasons = "\n".join(verdict.reason for verdict in heard if verdict.reason)
     return Verdict(reason=reasons, error=aggregate([verdict.error for verdict in heard if verdict.error]))
@@ -256,6 +259,7 @@ def service_account_name(username: str) -> tuple[str, str] | None:
     if not username.startswith(SERVICE_ACCOUNT_PREFIX):
         return None
     parts = username[len(SERVICE_ACCOUNT_PREFIX) :].split(":")
+    # A name with more colons is an ordinary user's, who must not get a service account's rights.
     if len(parts) != 2:
         return None
     namespace, name = parts

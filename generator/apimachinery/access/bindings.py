@@ -94,6 +94,7 @@ class Grant:
     @property
     def verdict(self) -> Verdict:
         """The allowance, and why."""
+        # Made on demand: most grants are never named as a reason.
         if self._verdict is None:
             reason = f"RBAC: allowed by {self.binding.shown(self.subject)}"
             self._verdict = Verdict(allowed=True, reason=reason)
@@ -147,6 +148,7 @@ def decode_binding(value: bytes, namespace: str, name: str) -> Binding:
     """A binding as it is stored: as ``read_binding``, which it is left to where something is malformed."""
     try:
         read = _decode_binding(value)
+    # Typed decoding is several times faster; whatever it refuses is read leniently.
     except (msgspec.MsgspecError, RecursionError) as fault:
         report("RoleBinding" if namespace else "ClusterRoleBinding", namespace, name, str(fault))
         return read_binding(decoded(value), namespace, name)
@@ -179,6 +181,7 @@ class LargeBinding:
     def grant(self, holders: Iterable[Holder]) -> Grant | None:
         """What it gives to a user who is all of these, through the first subject that applies."""
         if self._holders is None:
+            # The first subject that applies is the one named in the reason, so later ones do not replace it.
             found: dict[Holder, int] = {}
             for position, subject in enumerate(self.read().subjects):
                 holder = subject.holder(self._key[0])
@@ -186,6 +189,7 @@ class LargeBinding:
                     found.setdefault(holder, position)
             self._holders = found
         known = self._holders
+        # The lowest position of all that apply, for the same reason.
         position = min((known[holder] for holder in holders if holder in known), default=-1)
         return None if position < 0 else Grant(self.read(), position)
 

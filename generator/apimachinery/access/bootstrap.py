@@ -58,6 +58,7 @@ def wanted_objects(*, metrics: bool = False) -> Iterator[Wanted]:
         yield _metrics_reader()
     for name, rules in CLUSTER_ROLES.items():
         obj = _object("ClusterRole", "", name)
+        # null for aggregated roles, as kube-apiserver writes it.
         obj["rules"] = [read_rule(rule) for rule in rules] or None
         if name in AGGREGATED:
             obj["metadata"]["labels"][AGGREGATE_TO + AGGREGATED[name]] = "true"
@@ -119,6 +120,7 @@ def mended(present: Json, wanted: Json) -> Json | None:
         return None
     merged = {**present, "metadata": {**metadata}}
     for part in ("labels", "annotations"):
+        # What is present wins: labels that a user changed stay.
         merged["metadata"][part] = {**wanted["metadata"][part], **(metadata.get(part) or {})}
     for mend in (_mend_rules, _mend_aggregation, _mend_subjects):
         mend(merged, wanted)
@@ -132,6 +134,7 @@ def other_role(present: Json, wanted: Json) -> bool:
 
 
 def _mend_rules(merged: Json, wanted: Json) -> None:
+    # Compared by what the rules cover, not by their text: a user may have split or merged them.
     missing = uncovered(read_rules(merged.get("rules")), read_rules(wanted.get("rules")))
     if missing:
         merged["rules"] = [*(merged.get("rules") or ()), *map(_written, missing)]
@@ -147,6 +150,7 @@ def _mend_aggregation(merged: Json, wanted: Json) -> None:
 
 def _mend_subjects(merged: Json, wanted: Json) -> None:
     present = merged.get("subjects") or []
+    # Subjects that somebody added are kept.
     missing = [subject for subject in wanted.get("subjects") or () if subject not in present]
     if missing:
         merged["subjects"] = [*present, *missing]

@@ -44,6 +44,7 @@ class Questions:
             return decision
         attributes, fault = attributes_of_question(question, self._user)
         verdict = self._access.authorizer.decide(attributes)
+        # A failed check ends the evaluation; it is repeated once the answer is here.
         if verdict is None:
             self._open[question] = attributes
             return Decision(False, error="the authorizer has not answered yet")
@@ -66,6 +67,7 @@ def attributes_of_question(question: Question, user: User) -> tuple[Attributes, 
     """What a question of CEL asks of authorizers, and which selector could not be read (it is left out)."""
     if question.service_account is not None:
         namespace, name = question.service_account
+        # The groups that a token of the account would have.
         groups = (*service_account_groups(namespace), AUTHENTICATED)
         user = User(f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}", groups=groups)
     if question.path:
@@ -75,6 +77,7 @@ def attributes_of_question(question: Question, user: User) -> tuple[Attributes, 
         question.verb,
         question.namespace,
         question.group,
+        # As kube-apiserver's CEL library, which asks for any version.
         "*",
         question.resource,
         question.subresource,

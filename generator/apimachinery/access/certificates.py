@@ -57,9 +57,11 @@ class ClientCertificates:
             return None
         known = self._known.get(request.peer)
         if known is None:
+            # None is kept too: otherwise the certificate of a front proxy would be parsed with each request.
             if request.peer in self._known:
                 return None
             known = self._read(request.peer)
+            # Connections with ever new certificates must not make it grow.
             if len(self._known) >= KEPT:
                 self._known.clear()
             self._known[request.peer] = known
@@ -128,8 +130,10 @@ def trusted_chain(peer: PeerChain, authorities: list[x509.Certificate]) -> list[
     for der in peer:
         certificate = x509.load_der_x509_certificate(der)
         chain.append(certificate)
+        # The authority's own certificate may be used by a client, as Go's pool of roots allows.
         if certificate in authorities:
             return chain
+        # Two authorities may have the same name; only the signature decides.
         for authority in authorities:
             try:
                 certificate.verify_directly_issued_by(authority)
@@ -141,6 +145,7 @@ def trusted_chain(peer: PeerChain, authorities: list[x509.Certificate]) -> list[
 
 def lifetime(chain: list[x509.Certificate]) -> tuple[datetime.datetime, datetime.datetime]:
     """From when to when all certificates hold."""
+    # A chain holds while all of it does.
     return max(c.not_valid_before_utc for c in chain), min(c.not_valid_after_utc for c in chain)
 
 
@@ -158,6 +163,7 @@ def user_of(certificate: x509.Certificate, der: bytes) -> User:
         raise unauthorized()
     attributes = certificate.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
     groups = tuple(str(attribute.value) for attribute in attributes)
+    # The name that kube-apiserver gives a certificate in audit events.
     extra = ((CREDENTIAL, (f"X509SHA256={hashlib.sha256(der).hexdigest()}",)),)
     return authenticated(User(name, "", groups, extra))
 
@@ -191,6 +197,7 @@ def name_of_request(request: Any) -> str:
 
 def _load(request: Any) -> x509.CertificateSigningRequest:
     try:
+        # Strict: characters outside of base64 would be skipped silently.
         pem = base64.b64decode(request, validate=True)
         return x509.load_pem_x509_csr(pem)
     except (ValueError, TypeError, UnsupportedAlgorithm) as fault:
@@ -221,6 +228,7 @@ class SigningAuthority:
     def sign_client(self, request: Any, usages: list[str], seconds: int | None) -> bytes:
         """A client certificate for a request (base64 of PEM), as PEM. Raises BadRequestForCertificate."""
         wanted = _load(request)
+        # Proof that whoever asks holds the key.
         if not wanted.is_signature_valid:
             raise BadRequestForCertificate("the request is not signed by its own key")
         if "client auth" not in usages or set(usages) - {
@@ -232,7 +240,9 @@ class SigningAuthority:
                 "usages did not match [client auth], or [client auth] with [digital signature] and [key encipherment]"
             )
         now = datetime.datetime.now(datetime.UTC)
+        # spec.expirationSeconds is a wish: at least ten minutes, at most what the authority gives.
         lasts = self.seconds if seconds is None else min(max(seconds, LEAST_SECONDS), self.seconds)
+        # A certificate must not outlive the authority that signed it.
         end = min(now + datetime.timedelta(seconds=lasts), self.certificate.not_valid_after_utc)
         builder = (
             x509.CertificateBuilder()
@@ -240,6 +250,7 @@ class SigningAuthority:
             .issuer_name(self.certificate.subject)
             .public_key(wanted.public_key())
             .serial_number(x509.random_serial_number())
+            # Clocks of clients may be a little slow.
             .not_valid_before(now - BACKDATED)
             .not_valid_after(end)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -275,6 +286,7 @@ def made_authority(name: str = "kubewright-client-ca") -> SigningAuthority:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.datetime.now(datetime.UTC)
+    # digital_signature, key_cert_sign and crl_sign (RFC 5280 section 4.2.1.3).
     usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
     certificate = (
         x509.CertificateBuilder()
@@ -317,6 +329,7 @@ def read_signing_authority(certificate: Path, key: Path) -> SigningAuthority:
         private = serialization.load_pem_private_key(key.read_bytes(), None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as fault:
         raise AuthorityError(f"{key}: no private key in PEM form: {fault}") from None
+    # A mistaken pair would be noticed only when the first certificate does not verify.
     if private.public_key() != authority.public_key():
         raise AuthorityError(f"{key} is not the key of {certificate}")
     return SigningAuthority(authority, private)

@@ -100,6 +100,7 @@ class Access:
         kinds = list(options.tokens)
         audiences = options.audiences
         if options.service_accounts is not None:
+            # Imported here: both load cryptography, which many servers do not need.
             from apimachinery.access.secret_tokens import AccountSecretTokens
             from apimachinery.access.service_accounts import ServiceAccountTokens
 
@@ -117,6 +118,7 @@ class Access:
             for authenticator in (options.front_proxy, options.certificates, self.tokens)
             if authenticator is not None
         ]
+        # Last: whoever shows a credential is taken at it, on loopback too.
         if options.open_to_loopback:
             self._authenticators.append(LoopbackAdmin())
         self.url = url
@@ -130,6 +132,7 @@ class Access:
     def _authorizer(self, mode: str | MakeAuthorizer, cache: WatchCache) -> Authorizer:
         match mode:
             case "RBAC":
+                # One, however often it is listed: it follows every role and binding of the storage.
                 if self.rbac is None:
                     self.rbac = Rbac()
                     self.rbac.follow(cache)
@@ -157,6 +160,7 @@ class Access:
             identity = self._identified(request)
         except MustAsk:
             return False
+        # Anonymous users need the path as well, which identify looks at.
         if identity is None:
             return False
         request.user = identity.user
@@ -178,6 +182,7 @@ class Access:
         """Lets those in who may do everything; False where ``authorize`` has to find out."""
         user = request.user
         assert user is not None
+        # With a recorder even the masters' requests are noted.
         if MASTERS not in user.groups or self.record is not None:
             return False
         if request.trail is not None:
@@ -204,6 +209,7 @@ class Access:
     async def authorize_verb(self, request: Request, verb: str) -> None:
         """Authorizes another verb on what the request names. Raises ApiError 403."""
         assert request.user is not None
+        # A copy: the request's own attributes are kept for later questions.
         await self.authorize(request, replace(attributes_of(request, request.user), verb=verb))
 
     def knows(self, request: Request) -> bool:
@@ -211,6 +217,7 @@ class Access:
         try:
             return self._identified(request) is not None
         except MustAsk:
+            # Whoever would have to be asked about may send; the answer is looked at when the body is here.
             return True
         except ApiError:
             return False
@@ -257,6 +264,7 @@ class Access:
         wanted = wanted_user(request)
         if wanted is None:
             return
+        # Before the check: a refusal's audit event names the impersonator.
         request.impersonator = user
         request.user, constraint = await impersonate(wanted, attributes_of(request, user), self.ask)
         if request.trail is not None:
@@ -269,6 +277,7 @@ def _note(request: Request, decision: str, reason: str) -> None:
 
 
 def _refused(attributes: Attributes, verdict: Verdict) -> ApiError:
+    # An authorizer that failed is the server's fault, not the user's: kube-apiserver answers 500.
     if verdict.error and not verdict.reason:
         return internal(verdict.error)
     return refusal(attributes, verdict.reason)

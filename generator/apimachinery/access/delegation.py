@@ -83,6 +83,7 @@ class ClusterTrust:
         """Takes the data of the ConfigMap. Raises BadConfiguration, with what was there kept."""
         from apimachinery.access.certificates import ClientCertificates, PeerCheck, authorities_of
 
+        # Parsing PEM takes milliseconds, and the ConfigMap is the same nearly every minute.
         if data == self._data:
             return
         authenticators: list[Authenticator] = []
@@ -103,6 +104,7 @@ class ClusterTrust:
                 authenticators.append(ClientCertificates(authorities_of(clients.encode())))
         except ValueError as fault:
             raise BadConfiguration(f"ConfigMap extension-apiserver-authentication: {fault}") from None
+        # After all was parsed: half of a new configuration must not be trusted.
         for pem in (data.get("requestheader-client-ca-file", ""), data.get("client-ca-file", "")):
             if pem:
                 self._trust(pem)
@@ -160,6 +162,7 @@ class DelegatedServer:
                 trust.set(await self.read(outgoing))
                 return
             except CallFailed as fault:
+                # Waiting does not help against missing rights.
                 if fault.status in (401, 403) or loop.time() >= end:
                     raise
             await asyncio.sleep(RETRY_SECONDS)
@@ -171,6 +174,7 @@ class DelegatedServer:
             try:
                 trust.set(await self.read(outgoing))
             except (CallFailed, BadConfiguration) as fault:
+                # What was known stays valid: a restart of the cluster's API server must not lock everybody out.
                 log.warning("the cluster's authentication cannot be read", extra={"reason": str(fault)})
 
     def namespaces(self, outgoing: Outgoing) -> Callable[[str], Awaitable[str | None]]:
@@ -184,6 +188,7 @@ class DelegatedServer:
                     return None
                 raise
             status = found.get("status") if isinstance(found, dict) else None
+            # A namespace without a status is active.
             return str((status or {}).get("phase") or "Active")
 
         return phase

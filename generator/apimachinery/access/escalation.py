@@ -54,10 +54,12 @@ class Escalation:
         if plural not in ROLES:
             ref = obj.get("roleRef") or {}
             kind, name = str(ref.get("kind") or ""), str(ref.get("name") or "")
+            # Then check refuses it, with the text of kube-apiserver.
             if kind not in ("ClusterRole", "Role"):
                 return False
             verb, resource = "bind", "clusterroles" if kind == "ClusterRole" else "roles"
         # An authorizer that must ask somebody else is not asked here: without the verb, the rules are compared.
+        # Namespaced as the binding is, also for the ClusterRole that it names.
         verdict = self._authorizer.settle(Attributes(user, verb, namespace, GROUP, "v1", resource, "", name))
         return verdict is not None and verdict.allowed
 
@@ -121,6 +123,7 @@ class Escalation:
         missing = uncovered(held, wanted)
         if not missing:
             return
+        # Compacted and sorted, as in the message of kube-apiserver.
         shown = sorted({rule.shown() for rule in compacted(missing)})
         groups = f"[{' '.join(map(go_quote, user.groups))}]"
         who = f"user {go_quote(user.name)} (groups={groups})"
@@ -141,6 +144,7 @@ def _changes_only_what_garbage_does(obj: Json, old: Json) -> bool:
 
 def _compared(obj: Json) -> Any:
     metadata = {**(obj.get("metadata") or {})}
+    # The garbage collector edits the first two; managedFields change with every write.
     for key in ("ownerReferences", "finalizers", "managedFields"):
         metadata.pop(key, None)
     return _without_empties({**obj, "metadata": metadata})

@@ -49,6 +49,7 @@ class FrontProxy:
         for prefix in self._headers.extra:
             for header in request.headers:
                 if header.startswith(prefix):
+                    # Keys may have been escaped: header names allow few characters.
                     key = unquote(header.removeprefix(prefix))
                     extra.setdefault(key, []).extend(map(header_text, request.values(header)))
         pairs = tuple((key, tuple(values)) for key, values in extra.items())

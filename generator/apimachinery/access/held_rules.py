@@ -54,6 +54,7 @@ class Role:
         self._rules = rules
         self._report = report
         if rules is None and len(value) <= LARGE_BYTES:
+            # The text of a small role is let go once its rules are read.
             self._rules, self._value = decode_rules(value, report), b""
         self.entries = SMALL_ENTRIES + 1 if self._rules is None else sum(map(entries_of, self._rules))
         self.table: RuleTable[bool] | None = None
@@ -81,6 +82,7 @@ class Role:
     def make(self) -> RuleTable[bool]:
         """Its own table, made where there is none; on any thread."""
         table = self.table
+        # Two threads may make the same table; the second one wins, and both are right.
         if table is None:
             table = self.table = RuleTable([(True, self.rules)])
         return table
@@ -98,7 +100,7 @@ class UserTable(Generic[Grant]):
         self.roles = [role for _, role in granted if role.is_large]
         self.is_slow = self.rules.is_slow or any(table.is_slow for _, table in self._large)
         self.weight = USER_BYTES + ENTRY_BYTES * self.rules.entries + 100 * len(granted)
-        # Who has no large role is not asked whether he has one.
+        # Users without a large role keep the direct path.
         self.find: Callable[[Attributes], Grant | None] = self._find if self._large else self.rules.find
 
     def _find(self, attributes: Attributes) -> Grant | None:
@@ -150,6 +152,7 @@ class KeptTables(Generic[Grant]):
         """The table of somebody with the same grants, kept for this user too."""
         with self._lock:
             table = self._shared.get(scope, {}).get(grants)
+            # A table made before a write must not answer after it.
             if table is not None and generation == self.generation:
                 self._add(scope, key, table, 0)
             return table
@@ -176,6 +179,7 @@ class KeptTables(Generic[Grant]):
         name, groups = key
         size += USER_BYTES + 4 * (len(name) + sum(map(len, groups)))
         if self._weight + size > KEPT_BYTES:
+            # All at once: tables refer to each other's roles, and are made again on demand.
             self._clear()
             if size > KEPT_BYTES:
                 return

@@ -47,6 +47,7 @@ def wanted_user(request: Request) -> User | None:
     groups = tuple(map(header_text, request.values("impersonate-group")))
     extra: dict[str, list[str]] = {}
     for header in request.headers:
+        # Keys of extra are percent-encoded, since header names allow few characters.
         if header.startswith(_EXTRA):
             key = unquote(header.removeprefix(_EXTRA))
             extra.setdefault(key, []).extend(map(header_text, request.values(header)))
@@ -110,6 +111,7 @@ def _bare(user: User) -> bool:
 
 def _associated_node(wanted: User, requester: User) -> str:
     node = _node_name(wanted.name)
+    # A token that is bound to a pod names the node of that pod.
     if not node or not _bare(wanted) or service_account_name(requester.name) is None:
         return ""
     return "associated-node" if dict(requester.extra).get(_NODE_NAME) == (node,) else ""
@@ -159,11 +161,13 @@ async def _as(wanted: User, requester: User, verb: str, ask: Ask, *, constrained
     node = _node_name(wanted.name)
     account = service_account_name(wanted.name)
     if constrained and node:
+        # An associated node is not named: the right holds for whichever node the pod runs on.
         username = part("nodes", "*" if verb.endswith(":associated-node") else node)
         groups = ("system:nodes",)
     elif account is not None:
         username = part("serviceaccounts", account[1])
         username.namespace = account[0]
+        # A service account always has its groups, unless others were asked for.
         groups = groups or service_account_groups(account[0])
     await _check(username, ask)
     if wanted.uid:
@@ -188,10 +192,12 @@ async def _allowed(attributes: Attributes, ask: Ask) -> bool:
 
 async def _check_groups(groups: tuple[str, ...], part: Part, ask: Ask, constrained: bool) -> None:
     if constrained:
+        # The older rule allows both, for those who were granted it long ago.
         if "" in groups:
             raise refusal(part("groups", ""), "impersonating the empty string group is not allowed")
         if MASTERS in groups:
             raise refusal(part("groups", MASTERS), "impersonating the system:masters group is not allowed")
+        # One question instead of many, where a wildcard was granted.
         if len(groups) >= _MANY and await _allowed(part("groups", "*"), ask):
             return
     for group in groups:

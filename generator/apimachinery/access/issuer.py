@@ -8,6 +8,7 @@ from apimachinery.wire.json import encode
 
 CONFIGURATION = "/.well-known/openid-configuration"
 KEYS = "/openid/v1/jwks"
+# As kube-apiserver's --service-account-issuer discovery: relying parties may keep both for an hour.
 _CACHED = (("Cache-Control", "public, max-age=3600"),)
 
 

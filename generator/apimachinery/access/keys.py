@@ -60,6 +60,7 @@ class SigningKey:
 
     def sign(self, claims: dict[str, Any]) -> str:
         """A token with these claims."""
+        # kube-apiserver's tokens have no typ either.
         return jwt.encode(claims, self.key, self.algorithm, headers={"kid": self.id, "typ": None})
 
 
@@ -71,6 +72,7 @@ def key_id(key: PublicKey) -> str:
 
 def verifying(key: object, name: str, of: str = "") -> VerifyingKey:
     """A public key ready to verify. Raises UnusableKey."""
+    # Shorter RSA keys can be factored.
     if isinstance(key, rsa.RSAPublicKey) and key.key_size >= RSA_BITS:
         return VerifyingKey(of or key_id(key), key, _OF_RSA)
     if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name in _CURVES:
@@ -111,6 +113,7 @@ def read_signing_key(path: Path) -> SigningKey:
 def read_verifying_keys(path: Path) -> list[VerifyingKey]:
     """The public keys of a PEM file; of a private key and of a certificate theirs. Raises UnusableKey, OSError."""
     keys = []
+    # A file may hold several keys, of several kinds: those before a rotation, and those after it.
     for block in _blocks(path.read_bytes()):
         try:
             if b"PRIVATE KEY" in block:
@@ -118,6 +121,7 @@ def read_verifying_keys(path: Path) -> list[VerifyingKey]:
                 keys.append(verifying(private.public_key(), str(path)))
             elif b"PUBLIC KEY" in block:
                 keys.append(verifying(serialization.load_pem_public_key(block), str(path)))
+            # With the dash: "CERTIFICATE REQUEST" has no key that may be trusted.
             elif b"BEGIN CERTIFICATE-" in block:
                 keys.append(verifying(x509.load_pem_x509_certificate(block).public_key(), str(path)))
         except (ValueError, TypeError, UnsupportedAlgorithm) as fault:
@@ -140,6 +144,7 @@ def key_set(keys: Iterable[VerifyingKey]) -> dict[str, Any]:
             values = jwt.algorithms.RSAAlgorithm.to_jwk(verifier.key, as_dict=True)
         else:
             values = jwt.algorithms.ECAlgorithm.to_jwk(verifier.key, as_dict=True)
+        # The order of the fields is that of go-jose, which writes kube-apiserver's answer.
         head = {"use": "sig", "kty": values["kty"], "kid": verifier.id}
         if "crv" in values:
             head["crv"] = values["crv"]
@@ -159,6 +164,7 @@ def read_key_set(document: Any) -> list[VerifyingKey]:
         try:
             key = jwt.PyJWK(entry, algorithm=entry.get("alg") or _algorithm(entry)).key
             keys.append(verifying(key, "key set", of=str(entry.get("kid") or "")))
+        # A key of a kind not known here must not hide the others of the set.
         except (jwt.PyJWTError, ValueError, TypeError):
             continue
     return keys
@@ -171,6 +177,7 @@ def _algorithm(entry: dict[str, Any]) -> str:
 
 def unverified_claims(token: str) -> dict[str, Any] | None:
     """The claims that a token makes, before anything is known of its signature; None where it is no JWT."""
+    # A JWT has three parts; anything longer than this is not parsed for strangers.
     if len(token) > MAX_TOKEN or token.count(".") != 2:
         return None
     payload = token.split(".")[1]
@@ -185,6 +192,7 @@ def unverified_key_id(token: str) -> str:
     """The id of the key that a token says it was signed with; empty where it says none."""
     try:
         return str(jwt.get_unverified_header(token).get("kid") or "")
+    # The header comes from whoever sent the token: any failure means that it names no key.
     except Exception:
         return ""
 
@@ -198,13 +206,16 @@ def verified_claims(
     except Exception as fault:
         raise BadToken(str(fault)) from None
     wanted, algorithm = header.get("kid"), header.get("alg")
+    # The algorithm is chosen by the key, never by the token: "none" and HS256 with a public key must not verify.
     if algorithm not in algorithms:
         raise BadToken(f"it is signed by {algorithm!r}, not by {', '.join(sorted(algorithms))}")
     usable = [key for key in keys if algorithm in key.algorithms]
+    # A token of another issuer's library may have no kid; then all keys of its algorithm are tried.
     matching = [key for key in usable if wanted and key.id == wanted] or usable
     unverified: Exception = BadToken("no key verifies its signature")
     for key in matching:
         try:
+            # Audiences are compared by the caller, who knows which are asked about.
             return jwt.decode(token, key.key, algorithms=list(key.algorithms), options={"verify_aud": False})
         except jwt.InvalidSignatureError as failure:
             unverified = failure

@@ -33,6 +33,7 @@ _Decide = Callable[["NodeAuthorizer", str, Attributes], Verdict]
 
 def node_of(user: User) -> str | None:
     """The name of a node, empty for one without, None for another user."""
+    # The name alone does not make a node: anybody could be given a user of that name.
     if not user.name.startswith(PREFIX) or GROUP not in user.groups:
         return None
     return user.name.removeprefix(PREFIX)
@@ -53,6 +54,7 @@ class NodeAuthorizer:
         node = node_of(attributes.user)
         if node is None:
             return NO_OPINION
+        # A kubelet without a name would match every object without a node.
         if not node:
             return _no(f'unknown node for user "{attributes.user.name}"')
         if attributes.is_resource:
@@ -114,6 +116,7 @@ class NodeAuthorizer:
             return _no("can only get, create, update, patch, or delete a node lease")
         if attributes.namespace != LEASES:
             return _no(f'can only access leases in the "{LEASES}" system namespace')
+        # On create there is no name in the path; NodeRestriction checks the one in the body.
         if attributes.verb != "create" and attributes.name != node:
             return _no("can only access node lease with the same name as the requesting node")
         return ALLOWED
@@ -135,6 +138,7 @@ class NodeAuthorizer:
                 return ALLOWED
             case "get" | "update" | "patch" | "delete":
                 return self._related(node, attributes)
+            # Without the selector it would see the slices of all nodes.
             case "list" | "watch" | "deletecollection":
                 if _selects(attributes, "spec.nodeName", node):
                     return ALLOWED

@@ -52,6 +52,7 @@ class NodeRelations:
         self._pods = cache.resource(PODS)
         self._nodes: dict[str, set[str]] = {}
         self._node_of: dict[str, str] = {}
+        # No event is missed in between: both steps run on the loop without a wait.
         for record in self._pods.snapshot(PODS).records:
             self._place(record.key, _read(record.value).spec.nodeName)
         self._pods.listen(PODS, self._heard)
@@ -59,6 +60,7 @@ class NodeRelations:
     def _heard(self, event: Event) -> None:
         self._place(event.record.key, "" if event.deleted else _read(event.record.value).spec.nodeName)
 
+    # A pod moves only from no node to one, but a deleted and recreated one may be elsewhere.
     def _place(self, key: str, node: str) -> None:
         old = self._node_of.pop(key, "")
         if old:
@@ -115,6 +117,7 @@ class NodeRelations:
                     continue
                 spec = decode(volume.value).get("spec") or {}
                 reference = spec.get("claimRef") or {}
+                # Both must name each other: a claim alone may name any volume.
                 if (reference.get("namespace"), reference.get("name")) == (namespace, name):
                     yield bound, frozenset(_volume_secrets(spec, namespace))
 
@@ -127,6 +130,7 @@ def references_of(record: Record) -> frozenset[Reference]:
     found: frozenset[Reference] | None = memo.get(_MEMO)
     if found is None:
         pod = decode(record.value)
+        # A mirror pod is whatever its node says: it must not open Secrets to that node.
         is_mirror = MIRROR in (pod["metadata"].get("annotations") or {})
         found = memo[_MEMO] = frozenset() if is_mirror else frozenset(pod_references(pod))
     return found
@@ -173,6 +177,7 @@ def _volume_references(volume: dict[str, Any], pod: str) -> Iterator[Reference]:
         elif key == "persistentVolumeClaim":
             yield "persistentvolumeclaims", source.get("claimName") or ""
         elif key == "ephemeral":
+            # The claim of an ephemeral volume has the names of pod and volume.
             yield "persistentvolumeclaims", f"{pod}-{volume['name']}"
         elif key == "projected":
             for part in source.get("sources") or ():

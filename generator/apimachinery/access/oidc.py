@@ -106,6 +106,7 @@ class IssuerTokens:
     def identify(self, token: str, audiences: tuple[str, ...]) -> Identity | None:
         del audiences  # these tokens have their own, which the configuration names
         held = self._remembered.get(token)
+        # The time is asked again for each request: a remembered token may have expired since.
         if held is not None:
             if held[0] <= time.time():
                 raise TokenRefused("oidc: verify token: token is expired")
@@ -119,6 +120,7 @@ class IssuerTokens:
 
     def _must_fetch(self, token: str) -> bool:
         now = time.monotonic()
+        # A made-up key id must not make this server fetch keys with each request.
         if now - self._tried < REFRESHED_SECONDS and self._keys:
             return False
         key = unverified_key_id(token)
@@ -126,21 +128,26 @@ class IssuerTokens:
         return not known or now - self._fetched > STALE_SECONDS
 
     async def _ask(self, token: str) -> Identity | None:
+        # Another task may have fetched the keys while this one waited.
         if time.monotonic() - self._tried >= REFRESHED_SECONDS or not self._keys:
             try:
                 await self._fetching.once("", self._fetch)
             except (CallFailed, UnusableKey, BadIssuer) as fault:
+                # With old keys at hand, a fetch that failed is no reason to refuse: the old ones may still verify.
                 if not self._keys:
                     raise TokenRefused(f"oidc: authenticator not initialized: {fault}") from None
         return self._identified(token)
 
     async def _fetch(self) -> None:
+        # Set before the first wait, so that failures count against the limit too.
         issuer, self._tried = self._issuer, time.monotonic()
         document = await self._get(issuer.endpoint)
+        # OpenID Connect Discovery section 4.3: the issuer must be the one that was asked.
         if not isinstance(document, dict) or document.get("issuer") != issuer.url:
             said = document.get("issuer") if isinstance(document, dict) else None
             raise BadIssuer(f"{issuer.endpoint.url}: names the issuer {said!r} instead of {issuer.url!r}")
         address = document.get("jwks_uri")
+        # Keys over plain HTTP could be replaced on the way.
         if not isinstance(address, str) or not address.startswith("https://"):
             raise BadIssuer(f"{issuer.endpoint.url}: jwks_uri is no https address")
         keys = await self._get(Endpoint(address, issuer.endpoint.tls, seconds=issuer.endpoint.seconds))
@@ -153,8 +160,10 @@ class IssuerTokens:
         except BadToken as fault:
             raise TokenRefused(f"oidc: verify token: {fault}") from None
         expires = claims.get("exp")
+        # A bool is an int in Python.
         if isinstance(expires, bool) or not isinstance(expires, int | float):
             raise TokenRefused("oidc: verify token: the claim exp is missing")
+        # RFC 7519 section 4.1.3: one audience may be written as a plain text.
         given = claims.get("aud")
         for_whom = given if isinstance(given, list) else [given]
         if not any(audience in self._issuer.audiences for audience in for_whom):
@@ -173,11 +182,13 @@ class IssuerTokens:
         name = self._mapped("username", issuer.username, claims)
         if not isinstance(name, str) or not name:
             raise TokenRefused("oidc: the username claim is missing or empty")
+        # As kube-apiserver: an email is taken as a name unless the issuer says that it is not verified.
         if issuer.username.claim == "email" and claims.get("email_verified", True) is not True:
             raise TokenRefused("oidc: email not verified")
         uid = self._mapped("uid", issuer.uid, claims)
         groups = self._mapped("groups", issuer.groups, claims)
         if isinstance(groups, str):
+            # A single group may be written as a plain text.
             groups = [groups] if groups else []
         if groups is not None and not (isinstance(groups, list) and all(isinstance(g, str) for g in groups)):
             raise TokenRefused("oidc: the groups claim is neither a string nor a list of strings")
@@ -202,6 +213,7 @@ class IssuerTokens:
     def _check_user(self, user: User) -> None:
         if not self._user_rules:
             return
+        # Rules may ask for any field, so absent ones are there with their zero values.
         shown = {"uid": "", "groups": [], "extra": {}, **user.info()}
         for rule, program in self._user_rules:
             if program is None or _value(program, {"user": shown}) is not True:

@@ -24,6 +24,7 @@ def refuse_pages(request: Request) -> None:
     """Raises ApiError 403 for a request that a page of another origin made."""
     headers = request.headers
     site = headers.get("sec-fetch-site", "").lower()
+    # "none" is what a user typed or bookmarked.
     if site and site not in ("same-origin", "none"):
         if request.method == "GET" and headers.get("sec-fetch-mode", "").lower() == "navigate":
             return  # a link that the user followed: the page it stands on sees nothing of the answer

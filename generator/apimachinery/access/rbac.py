@@ -93,6 +93,7 @@ class Rbac:
                 else:
                     self._take(kind, namespace, name, event.record.value)
 
+            # Listen before reading: an event in between is applied twice, which does no harm; a gap would.
             resource.listen(prefix, heard)
             for record in resource.snapshot(prefix).records:
                 namespace, _, name = record.key[len(prefix) :].rpartition("/")
@@ -104,6 +105,7 @@ class Rbac:
         if kind in ("ClusterRole", "Role"):
             self._set_role((namespace, name), Role(value, report=partial(report, kind, namespace, name)))
             self._touch(kind, namespace)
+        # Reading a large binding takes long; it is indexed when somebody asks.
         elif len(value) > LARGE_BYTES:
             self._unindex((namespace, name))
             self._large.setdefault(namespace, {})[name] = LargeBinding(value, namespace, name)
@@ -134,6 +136,7 @@ class Rbac:
     def _set_role(self, key: Key, role: Role | None) -> None:
         old = self._roles.pop(key, None)
         if old is not None:
+            # A large role's table goes with it.
             self._kept.drop_role(old)
         if role is not None:
             self._roles[key] = role
@@ -148,6 +151,7 @@ class Rbac:
         for position, subject in enumerate(binding.subjects):
             holder = subject.holder(binding.namespace)
             if holder is not None:
+                # The first subject counts, since reasons name it.
                 holders.setdefault(holder, {}).setdefault(binding.name, Grant(binding, position))
 
     def _unindex(self, key: Key) -> None:
@@ -173,6 +177,7 @@ class Rbac:
 
     def _touch(self, kind: str, namespace: str) -> None:
         if kind == "ClusterRole":
+            # A binding of any namespace may name a ClusterRole.
             self._kept.clear()
         else:
             self._kept.drop(namespace)
@@ -188,6 +193,7 @@ class Rbac:
         grant = cluster.find(attributes)
         if grant is not None:
             return grant.verdict
+        # Errors of bindings only matter where nobody allows.
         errors = cluster.errors
         if attributes.namespace:
             local = self._table(attributes.namespace, key)
@@ -218,6 +224,7 @@ class Rbac:
         for scope in ("", attributes.namespace) if attributes.namespace else ("",):
             table = self._tables.get(scope, {}).get(key)
             if table is None:
+                # The generation before the grants: a write in between makes it old, so the table is not kept.
                 generation = self._kept.generation
                 grants = tuple(self._grants(scope, key))
                 table = self._make(grants)
@@ -329,6 +336,7 @@ class Rbac:
             return None
         generation = self._kept.generation
         grants = tuple(self._grants(scope, key))
+        # Users with the same grants share a table.
         shared = self._kept.shared(generation, scope, key, grants)
         if shared is not None:
             return shared
@@ -336,6 +344,7 @@ class Rbac:
             return None
         table = self._make(grants)
         self._kept.keep(generation, scope, key, grants, table)
+        # Slow tables answer apart, through ``ask``.
         return None if table.is_slow else table
 
     def _granted(self, grants: tuple[Grant, ...]) -> list[tuple[Grant, Role]]:

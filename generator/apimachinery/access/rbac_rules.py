@@ -50,10 +50,12 @@ class RbacRule(msgspec.Struct, frozen=True, gc=False):
             return any(path_matches(path, attributes.path) for path in self.paths)
         if "*" not in self.groups and attributes.group not in self.groups:
             return False
+        # Names count for create and deletecollection too, which have none: such rules never allow them.
         if self.names and attributes.name not in self.names:
             return False
         if "*" in self.resources:
             return True
+        # Resource "pods" does not include "pods/log"; "*" does.
         if not attributes.subresource:
             return attributes.resource in self.resources
         return (
@@ -86,6 +88,7 @@ FULL_AUTHORITY = (
 
 def path_matches(pattern: str, path: str) -> bool:
     """Whether a rule's URL matches a path."""
+    # As Go's TrimRight: several stars count as one.
     return pattern in ("*", path) or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
 
 
@@ -157,6 +160,7 @@ class RuleTable(Generic[Source]):
             for group in rule.groups:
                 for resource in rule.resources:
                     if not rule.names:
+                        # setdefault: the first source that allows is the one named as the reason.
                         self._plain.setdefault((verb, group, resource), source)
                     for name in rule.names:
                         self._named.setdefault((verb, group, resource, name), source)
@@ -233,6 +237,7 @@ def uncovered(held: Sequence[RbacRule], wanted: Iterable[RbacRule]) -> list[Rbac
     covered where one rule of ``held`` covers all of it, else as missing as it is.
     """
     missing: list[RbacRule] = []
+    # Making a table pays off only if there is much to compare.
     table = RuleTable([(True, held)]) if len(held) > MANY_HELD else None
     for rule in wanted:
         if _size(rule) > ATOMS:

@@ -45,6 +45,7 @@ def _status(verdict: Verdict, faults: list[str]) -> Json:
 def subject_of(spec: Json) -> User:
     """The user that a SubjectAccessReview is about."""
     extra = spec.get("extra") or {}
+    # Lower case, as the keys come by headers in real requests.
     pairs = tuple((key.lower(), tuple(values or ())) for key, values in sorted(extra.items()))
     return User(spec.get("user") or "", spec.get("uid") or "", tuple(spec.get("groups") or ()), pairs)
 
@@ -127,6 +128,7 @@ async def token_review(access: Access, spec: Mapping[str, Any]) -> Json:
     token = spec.get("token") or ""
     if not token:
         raise bad_request("token is required for TokenReview in authentication")
+    # Without audiences the token is to be for this server.
     audiences = tuple(spec.get("audiences") or ()) or access.tokens.audiences
     try:
         try:

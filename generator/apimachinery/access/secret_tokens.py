@@ -61,6 +61,7 @@ def _data(secret: _Secret) -> dict[str, str]:
     for key, value in (secret.data or {}).items():
         try:
             found[key] = base64.b64decode(value, validate=True).decode()
+        # A value that is no text cannot be a token; the others of the Secret count.
         except (binascii.Error, ValueError):
             continue
     return found
@@ -112,8 +113,10 @@ class AccountSecretTokens:
         if secret is None or secret.metadata.deletionTimestamp:
             raise TokenRefused("Token has been invalidated")
         kept = _data(secret).get("token", "")
+        # In constant time, so that nobody can guess the token byte by byte.
         if secret.type != ACCOUNT_TYPE or not hmac.compare_digest(kept.encode(), token.encode()):
             raise TokenRefused("token does not match server's copy")
+        # The account may have been recreated with the same name; only its uid tells.
         found = self._lookup(f"/core/serviceaccounts/{namespace}/{account}")
         metadata = None if found is None else _read(found.value).metadata
         if metadata is None:
@@ -167,4 +170,5 @@ def _lasts(expiration: str) -> bool:
         end = datetime.fromisoformat(expiration)
     except ValueError:
         return False
+    # An end without a zone could mean any time of a day.
     return end.tzinfo is not None and end.timestamp() > wall()

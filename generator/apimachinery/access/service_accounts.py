@@ -65,6 +65,7 @@ class ServiceAccountKeys:
     def verifying(self) -> tuple[VerifyingKey, ...]:
         """All keys whose tokens are accepted."""
         own = verifying(self.signing.key.public_key(), "signing key")
+        # The key that signs is usually listed among the others too.
         return (own, *(key for key in self.more if key.id != own.id))
 
     @property
@@ -116,11 +117,13 @@ class ServiceAccountTokens:
         if self.keys.max_seconds:
             seconds = min(seconds, self.keys.max_seconds)
         private: dict[str, Any] = {"namespace": namespace}
+        # In the order of the fields of Go's struct: tokens with equal claims are equal texts.
         for held in sorted(bound, key=lambda held: held.kind):
             private[held.kind] = {"name": held.name, "uid": held.uid}
         private["serviceaccount"] = {"name": name, "uid": uid}
         shown = expires = now + seconds
         if seconds == WARNED_SECONDS and any(held.kind == "pod" for held in bound):
+            # The client is told the short life, so that it asks again; the token itself lasts longer.
             private["warnafter"] = shown
             expires = now + EXTENDED_SECONDS
         claims = {
@@ -136,6 +139,7 @@ class ServiceAccountTokens:
         return self.keys.signing.sign(claims), shown
 
     def identify(self, token: str, audiences: tuple[str, ...]) -> Identity | None:
+        # Remembered: only existence and time are asked again below.
         try:
             claims = self._tokens.claims(token)
         except BadToken as fault:
@@ -144,6 +148,7 @@ class ServiceAccountTokens:
             return None
         try:
             return self._identity(claims, audiences)
+        # The signature was right, so another program with the same key wrote other claims.
         except (KeyError, TypeError, AttributeError, ValueError):
             raise TokenRefused("service account token claims are invalid") from None
 

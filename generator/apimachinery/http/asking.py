@@ -17,6 +17,7 @@ LINE_BYTES: Final = 1 << 12
 
 _STATUS: Final = re.compile(r"HTTP/1\.([0-9]) ([1-9][0-9]{2})(?: .*)?")
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+# Eighteen digits fit 64 bits; Python would take any number of them, slowly.
 _LENGTH: Final = re.compile(r"[0-9]{1,18}")
 _SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?")
 _UNFIT: Final = re.compile(r"[\x00-\x1f\x7f]")
@@ -39,9 +40,11 @@ def request_head(method: str, target: str, fields: Iterable[tuple[str, str]], bo
     for name, value in fields:
         if not _NAME.fullmatch(name):
             raise ValueError(f"{name!r} is no name of an HTTP header")
+        # A tab is allowed within a value (RFC 9110 §5.5).
         if _UNFIT.search(value) and _UNFIT.search(value.replace("\t", " ")):
             raise ValueError(f"the header {name} has a control character in its value")
         lines.append(f"{name}: {value}")
+    # A POST without a body says so: some servers answer 411 otherwise (RFC 9110 §8.6).
     if body is not None or method in _WITH_BODY:
         lines.append(f"Content-Length: {len(body or b'')}")
     try:
@@ -91,12 +94,13 @@ class AnswerReader:
         if self._state == _TRAILERS:
             self._take_trailers(data)
         elif self._state == _ENDED:
-            self.keeps = False  # nobody asked for what follows
+            self.keeps = False  # unrequested bytes would be taken for the next answer
         return b""
 
     def end(self) -> None:
         """Ends it with its connection. Raises ``BadAnswer`` where it is not whole."""
         self.keeps = False
+        # Without a length the body ends with the connection (RFC 9112 §6.3).
         if self._state == _BODY and self.length is None:
             self._state = _ENDED
         if self._state == _HEAD:
@@ -115,20 +119,24 @@ class AnswerReader:
                 at = kept.find(b"\r\n\r\n", self._seen)
                 data = bytes(kept) if at >= 0 else b""
             else:
+                # Nearly always the head comes in one piece, which need not be copied.
                 at = data.find(b"\r\n\r\n")
                 if at < 0:
                     kept += data
             if at > HEAD_BYTES or (at < 0 and len(kept) > HEAD_BYTES):
                 raise BadAnswer(f"the head of the answer has more than {HEAD_BYTES} bytes")
             if at < 0:
+                # Another protocol is refused at its first bytes, before much of it is kept.
                 if not kept.startswith(b"HTTP/"[: len(kept)]):
                     raise BadAnswer(_other(kept))
+                # The end may lie across two pieces.
                 self._seen = max(0, len(kept) - 3)
                 return b""
             kept.clear()
             self._seen = 0
             self._read_head(data[:at])
             data = data[at + 4 :]
+            # After 100 Continue, or another interim answer, the real head follows.
             if self.code or not data:
                 return data
 
@@ -136,6 +144,7 @@ class AnswerReader:
         try:
             text = head.decode()
         except UnicodeDecodeError:
+            # Field values were Latin-1 once, and some proxies still send it.
             text = head.decode("latin-1")
         lines = text.split("\r\n")
         ends = len(lines) - 1
@@ -143,6 +152,7 @@ class AnswerReader:
         if status is None or "\0" in text or text.count("\n") != ends or text.count("\r") != ends:
             raise BadAnswer(_other(head))
         code = int(status[2])
+        # Upgrades are asked for elsewhere; here it would leave both sides waiting.
         if code == 101:
             raise BadAnswer("the server speaks another protocol, which was not asked for")
         if code < 200:
@@ -163,14 +173,17 @@ class AnswerReader:
         connection = headers.get("connection", "").lower()
         self.keeps = "close" not in connection if is_new else "keep-alive" in connection
         coding, length = headers.get("transfer-encoding"), headers.get("content-length")
+        # Such answers have no body, whatever length they state (RFC 9112 §6.3).
         if self._method == "HEAD" or code in (204, 304) or (self._method == "CONNECT" and code < 300):
             self._state = _ENDED
         elif coding is not None:
             if coding.lower() != "chunked":
                 raise BadAnswer(f"the answer has a transfer coding that is not chunked: {coding[:40]!r}")
+            # Both given may be an attempt at smuggling: the coding counts, and the connection is not used again.
             self.keeps = self.keeps and length is None
             self._state = _CHUNKS
         elif length is not None:
+            # A length may be repeated if all its values agree (RFC 9112 §6.3).
             told = {each.strip() for each in re.split("[\n,]", length)}
             first = told.pop()
             if told or not _LENGTH.fullmatch(first):
@@ -186,6 +199,7 @@ class AnswerReader:
         self._left -= len(data)
         if self._left <= 0:
             self._state = _ENDED
+            # More than the length said: nothing after this can be trusted.
             if self._left:
                 data, self.keeps = data[: self._left], False
         return data
@@ -198,11 +212,13 @@ class AnswerReader:
         blocks: list[bytes] = []
         at, end, left = 0, len(data), self._left
         while at < end:
+            # Two bytes of ``left`` are the CRLF after the chunk.
             if left > 2:
                 block = data[at : at + left - 2]
                 blocks.append(block)
                 at += len(block)
                 left -= len(block)
+                # The usual case, a whole line end in this piece; below, one that is split between two pieces.
                 if left == 2 and data.startswith(b"\r\n", at):
                     at, left = at + 2, 0
                 continue
@@ -227,6 +243,7 @@ class AnswerReader:
                 self._take_trailers(data[at:])
                 break
             left += 2
+        # One chunk is the usual case, and is passed on without a copy.
         self._left = left
         return blocks[0] if len(blocks) == 1 else b"".join(blocks)
 

@@ -16,7 +16,7 @@ async def async_dial(host: str, port: int, seconds: float) -> socket.socket:
     failure: BaseException = OSError(f"{host} has no address")
     try:
         async with asyncio.timeout(seconds):
-            try:  # an address needs no thread that looks it up
+            try:  # numeric hosts need no thread for the lookup
                 found = socket.getaddrinfo(
                     as_sent(host), port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST
                 )
@@ -27,7 +27,10 @@ async def async_dial(host: str, port: int, seconds: float) -> socket.socket:
                 if left:
                     trying.append(loop.create_task(_connect(left.pop(0))))
                 ended, _ = await asyncio.wait(
-                    trying, timeout=HEAD_START if left else None, return_when=asyncio.FIRST_COMPLETED
+                    # Without more addresses to try there is no reason to wake before one ends.
+                    trying,
+                    timeout=HEAD_START if left else None,
+                    return_when=asyncio.FIRST_COMPLETED,
                 )
                 for task in ended:
                     error = task.exception()
@@ -40,6 +43,7 @@ async def async_dial(host: str, port: int, seconds: float) -> socket.socket:
         # Nothing is awaited here: a cancellation that came in between would lose what was made.
         for task in trying:
             task.cancel()
+            # A task that connected in the same moment holds a socket that nobody else will close.
             task.add_done_callback(lambda done: _close_unused(done, made))
     raise failure
 
@@ -48,6 +52,7 @@ async def _connect(address: Address) -> socket.socket:
     sock = socket_for(address)
     try:
         await asyncio.get_running_loop().sock_connect(sock, address[4])
+    # BaseException: a cancelled attempt must not leak its socket.
     except BaseException:
         sock.close()
         raise

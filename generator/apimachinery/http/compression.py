@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 THRESHOLD_BYTES = 128 << 10
 IN_THREAD_BYTES = 1 << 20
+# The level of kube-apiserver (defaultGzipContentEncodingLevel).
 LEVEL = 1
 
 
@@ -26,6 +27,7 @@ async def gzip_parts(parts: Sequence[bytes], size: int) -> bytes:
 
 
 def _gzip(parts: Sequence[bytes]) -> bytes:
+    # 16 more window bits make zlib write the gzip header.
     packer = zlib.compressobj(LEVEL, zlib.DEFLATED, zlib.MAX_WBITS | 16)
     packed = [packer.compress(part) for part in parts]
     packed.append(packer.flush())

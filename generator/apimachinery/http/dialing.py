@@ -35,6 +35,7 @@ def dial(host: str, port: int, seconds: float) -> socket.socket:
             while left or trying:
                 if left:
                     try:
+                        # Refused at once (no route, no such family): the next address needs no head start.
                         sock = _begin(left.pop(0))
                     except OSError as error:
                         failure = error
@@ -45,6 +46,7 @@ def dial(host: str, port: int, seconds: float) -> socket.socket:
                 for key, _ in selector.select(min(rest, HEAD_START) if left else rest):
                     selector.unregister(sock := key.fileobj)  # type: ignore[assignment]
                     trying.remove(sock)
+                    # A socket is writable after a failure too; the error is read off the socket.
                     code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
                     if not code:
                         sock.settimeout(seconds)

@@ -70,6 +70,7 @@ class FairLines(Generic[Item]):
         key = (flow, expected < LIGHT_SECONDS and not heavy)
         line = self._lines.get(key)
         if line is None:
+            # Beginning at the present virtual time: an idle flow saves up no right to go first.
             line = self._lines[key] = Line(flow, key, due=self._now)
         line.waiting.append((expected, item))
 
@@ -98,6 +99,7 @@ class FairLines(Generic[Item]):
     def reconsider(self, line: Line[Item]) -> None:
         """Counts the piece that runs as heavy: it lasts."""
         if line.running and line.light:
+            # Both counts change: its place among the light ones is free, and among the heavy ones it takes one.
             line.light = False
             self._room[True] += 1
             self._room[False] -= 1

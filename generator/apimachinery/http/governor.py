@@ -63,6 +63,7 @@ class Account:
         held = self.held + size
         if held * self.OWN_SHARE <= self.limit:
             return True
+        # The sum over all accounts is asked last, since it takes longest.
         if held <= self.limit and (self._governor is None or self._governor.fits(size)):
             return True
         self.refused += 1
@@ -71,6 +72,7 @@ class Account:
     def leaves_enough(self, user: str, size: int) -> bool:
         """Whether a user who holds so much more leaves some to others; a refusal is counted. The server itself may hold
         all of it."""
+        # The empty user is the server itself, which no limit a user must bind.
         if not user or self._of_users.get(user, 0) + size <= self.limit - self.limit // self.KEPT_SHARE:
             return True
         self.refused += 1
@@ -78,7 +80,7 @@ class Account:
 
     def count(self, user: str, size: int) -> None:
         """Counts what a user holds, or gives back."""
-        # Not a step in which another thread has its turn: holdings go on whatever thread.
+        # No other thread can run between these steps: holdings are given back on any thread.
         if user not in self._of_users:
             self._of_users[user] = 0
         self._of_users[user] += size
@@ -127,7 +129,7 @@ class Holding:
         self.size += size
 
     def set(self, size: int) -> None:
-        """Says what it has turned out to be."""
+        """Corrects the size, once it is known."""
         self._account.held += size - self.size
         self._account.count(self._user, size - self.size)
         self.size = size
@@ -179,6 +181,7 @@ class Governor:
         # Much at once, or little by little: what is left free between others is not all used again.
         self._given += max(0, self._last - held)
         self._last = held
+        # Trimming walks the whole heap, so it waits until it gives back much.
         if max(self._peak - held, self._given) < TRIMMED_BYTES:
             self._peak = max(self._peak, held)
             return False
@@ -206,6 +209,6 @@ _trim = _allocator()
 
 
 def trim() -> None:
-    """Gives free memory back to the system; without the interpreter's lock, so on any thread but the loop's."""
+    """Returns free memory to the system; releases the interpreter's lock meanwhile, so never call it on the loop."""
     if _trim is not None:
         _trim(0)

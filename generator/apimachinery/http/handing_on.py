@@ -76,6 +76,7 @@ class HandedConnection(HttpConnection):
         if self._introduced is None:
             super().data_received(data)
             return
+        # The introduction may come in several pieces.
         self._introduced += data
         line, ended, rest = bytes(self._introduced).partition(b"\n")
         if not ended:
@@ -87,6 +88,7 @@ class HandedConnection(HttpConnection):
         if rest:
             super().data_received(rest)
 
+    # The server's own idle limit would close a connection just when the other side uses it again.
     def sweep(self, now: float, idle_seconds: float) -> None:
         """Ends what takes too long, but no idling."""
         super().sweep(now, float("inf"))
@@ -115,6 +117,7 @@ class HandingOn:
         """Ends what nobody has used for a while."""
         before = time.monotonic() - IDLE_SECONDS
         for client, lines in list(self._idle.items()):
+            # The list is in order of use, so the oldest is first.
             while lines and lines[0].used < before:
                 lines.pop(0).close()
                 self._count -= 1
@@ -132,6 +135,7 @@ class HandingOn:
     def _kept(self, client: _Client) -> _Line | None:
         lines = self._idle.get(client)
         while lines:
+            # The newest: it is least likely to have been closed meanwhile.
             line = lines.pop()
             self._count -= 1
             if not line.closed:
@@ -154,6 +158,7 @@ class HandingOn:
         except BaseException:
             own.close()
             raise
+        # HandedConnection reads it before any request.
         line.write(_introduction(client))
         return line
 
@@ -161,10 +166,12 @@ class HandingOn:
         try:
             answer = await line.ask(request.method, _head(request) + request.body)
             fields, content_type = _fields(answer.headers)
+            # Without a length: a watch. It is passed on as it comes.
             if answer.length is None and not answer.ended:
                 return StreamResponse(answer.code, _parts(line), content_type, fields)
             body = b"".join([part async for part in line.parts()])
         except BaseException:
+            # A connection given up halfway would deliver its rest as the next answer.
             line.close()
             raise
         self._let_go(line, answer)
@@ -186,6 +193,7 @@ class HandingOn:
         try:
             offer = f"Connection: Upgrade\r\nUpgrade: {request.headers['upgrade']}\r\n".encode("latin-1")
             writer.write(_introduction(client) + _head(request, offer) + request.body)
+            # The other process may refuse by status code; then its answer is a whole HTTP answer.
             await writer.drain()
             head = await reader.readuntil(b"\r\n\r\n")
             if head.split(b" ", 2)[1] != b"101":
@@ -243,6 +251,7 @@ class _Line(asyncio.Protocol):
         """Takes a piece of the answer."""
         answer = self._answer
         if answer is None:
+            # Nobody asked: the connection cannot be used any more.
             self._transport.abort()
             return
         try:
@@ -254,6 +263,7 @@ class _Line(asyncio.Protocol):
             if part:
                 self._parts.append(part)
                 if answer.length is None:
+                    # Of an endless answer one piece at a time is kept, or a slow client would fill the memory.
                     self._transport.pause_reading()
         if answer.code or self._fault:
             self._ring()
@@ -286,6 +296,7 @@ class _Line(asyncio.Protocol):
             parts, self._parts = self._parts, []
             for part in parts:
                 yield part
+            # What came while the parts were consumed.
             if self._parts:
                 continue
             if answer.ended:
@@ -308,6 +319,7 @@ class _Line(asyncio.Protocol):
             raise self._fault
 
     def _ring(self) -> None:
+        # The waiter may have been cancelled.
         if self._bell is not None and not self._bell.done():
             self._bell.set_result(None)
 
@@ -343,11 +355,13 @@ def _head(request: Request, more: bytes = b"") -> bytes:
     for name in request.headers:
         if name not in named:
             lines += [f"{name}: {value}" for value in request.values(name)]
+    # Our parser of HTTP/1.1 on the other side refuses a request without a Host.
     if "host" not in request.headers:  # of HTTP/1.0
         lines.append("host:")
     if request.body or request.method not in ("GET", "HEAD"):
         lines.append(f"content-length: {len(request.body)}")
     text = "\r\n".join([*lines, ""])
+    # The parser lets no line end through, but a field decides what the other side believes: better refused here.
     if text.count("\n") != len(lines) or text.count("\r") != len(lines):
         raise BadAnswer("a field of the request has a line end in it")
     return text.encode("latin-1") + more + b"\r\n"
@@ -360,6 +374,7 @@ def _fields(headers: Mapping[str, str]) -> tuple[tuple[tuple[str, str], ...], st
         for name, values in headers.items()
         if name not in _SET_BY_PROTOCOL
         for value in values.split("\n")
+        # The protocol adds this to every answer; twice would be sent on.
         if (name, value) != ("cache-control", "no-cache, private")
     ]
     return tuple(fields), headers.get("content-type", "")

@@ -58,6 +58,7 @@ async def bound_sockets(host: str, port: int, number: int = 1) -> list[list[sock
     )
     places = list(dict.fromkeys(found))
     sockets: list[list[socket.socket]] = []
+    # A trial without SO_REUSEPORT fails where another program listens, as it should.
     try:
         if number > 1 and port:
             for each in [_bound(family, address) for family, _, _, _, address in places]:
@@ -68,6 +69,7 @@ async def bound_sockets(host: str, port: int, number: int = 1) -> list[list[sock
             for family, _, _, _, address in places:
                 own.append(_bound(family, (address[0], port, *address[2:]), several=number > 1))
                 if number > 1:
+                    # Port 0: the kernel draws one for the first socket, and all others must have the same.
                     port = port or own[-1].getsockname()[1]
     except OSError:
         for each in chain.from_iterable(sockets):
@@ -79,10 +81,12 @@ async def bound_sockets(host: str, port: int, number: int = 1) -> list[list[sock
 def _bound(family: int, address: tuple[Any, ...], *, several: bool = False) -> socket.socket:
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
+        # A server that restarts must not wait for the TIME_WAIT of its old connections.
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if several:
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if family == socket.AF_INET6:
+            # Separate sockets for IPv4 and IPv6: otherwise the IPv6 one takes both, and binding the other fails.
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         made.setblocking(False)
         made.bind(address)
@@ -128,6 +132,7 @@ class TlsListener:
             except ConnectionError:
                 continue  # it went before it was accepted
             except OSError as fault:
+                # Too many open files, for example: accepting goes on when some have been closed.
                 log.warning("cannot accept connections", extra={"reason": str(fault)})
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
@@ -136,8 +141,11 @@ class TlsListener:
                 continue
             accepted.setblocking(False)
             with contextlib.suppress(OSError):
+                # Answers are written whole; Nagle's algorithm would hold the last packet back for an
+                # acknowledgement.
                 accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             task = loop.create_task(self._shake(accepted))
+            # asyncio keeps only weak references to tasks.
             self._handshakes.add(task)
             task.add_done_callback(self._handshakes.discard)
 

@@ -40,6 +40,7 @@ def head_of(status: int, content_type: str, keep_alive: bool, own_cache: bool = 
     place = (status, content_type, keep_alive, own_cache)
     head = _heads.get(place)
     if head is None:
+        # Content types come from clients' choices of version: bounded, or they would grow for ever.
         if len(_heads) > 1000:
             _heads.clear()
         head = _heads[place] = b"HTTP/1.1 %d %b\r\n%b%b%bX-Content-Type-Options: nosniff\r\n" % (
@@ -49,6 +50,7 @@ def head_of(status: int, content_type: str, keep_alive: bool, own_cache: bool = 
             b"Content-Type: %b\r\n" % content_type.encode("latin-1") if content_type else b"",
             b"" if own_cache else b"Cache-Control: no-cache, private\r\n",
         )
+    # Formatting a date takes longer than the rest of the head, and it changes once a second.
     now = int(time.time())
     if _date[0] != now:
         _date[0], _date[1] = now, b"Date: %b\r\n" % formatdate(now, usegmt=True).encode()

@@ -32,6 +32,7 @@ def free_what_was_made() -> None:
         on_thread(free, made)
 
 
+# A pile instead of recursion: values may be nested deeper than the stack allows.
 def free(values: list[Any]) -> None:
     """Empties the list, the last values first, and with each whatever nobody else refers to."""
     pile: list[Any] = []
@@ -41,6 +42,7 @@ def free(values: list[Any]) -> None:
             value = pile.pop()
             if isinstance(value, BaseException):
                 pile += _held_by_fault(value)
+            # Shared values are left whole: somebody else still reads them.
             elif getrefcount(value) <= _OWN_REFERENCES:
                 _empty(value, pile)
 

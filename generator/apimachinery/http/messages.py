@@ -57,6 +57,7 @@ class User:
         if self.groups:
             info["groups"] = list(self.groups)
         if self.extra:
+            # In the order of their keys, as Go writes maps.
             info["extra"] = {key: list(values) for key, values in sorted(self.extra)}
         return info
 

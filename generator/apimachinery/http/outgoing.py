@@ -116,6 +116,7 @@ class _Line:
         self.users[user] -= 1
         if not self.users[user]:
             del self.users[user]
+        # In order, but passing those whose user has no room left.
         for number, (other, turn) in enumerate(self.waiting):
             if self.has_room(other):
                 del self.waiting[number]
@@ -144,6 +145,7 @@ class Outgoing:
         try:
             yield line.large
         finally:
+            # Addresses come from users' webhooks: a line that nobody uses must go.
             line.end(user)
             if not line.busy and not line.waiting:
                 self._lines.pop(address, None)
@@ -156,6 +158,7 @@ class Outgoing:
             async with asyncio.timeout(seconds):
                 await turn
         except (TimeoutError, asyncio.CancelledError) as fault:
+            # The place was given in the same moment as the time ran out; it must go to the next.
             if turn.done() and not turn.cancelled():
                 line.end(user)
             else:
@@ -169,10 +172,15 @@ class Outgoing:
 
         if self._session is None:
             self._session = aiohttp.ClientSession(
+                # The lines above bound calls by address and user; aiohttp's own limit would let one address starve
+                # the others.
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECONDS),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+                # Cookies of one webhook must never reach another.
                 cookie_jar=aiohttp.DummyCookieJar(),
+                # HTTPS_PROXY of the environment must not redirect calls to webhooks within the cluster.
                 trust_env=False,
+                # Relayed answers go on as they are, with their Content-Encoding.
                 auto_decompress=False,
                 max_line_size=FIELD_BYTES,
                 max_field_size=FIELD_BYTES,
@@ -200,14 +208,17 @@ class Outgoing:
             async with asyncio.timeout(endpoint.seconds):
                 answer = await self._kept().request(
                     method,
+                    # Already escaped: yarl would normalize it, and webhooks would see another path.
                     URL(endpoint.url, encoded=True),
                     headers=[*endpoint.headers.items(), *headers],
                     data=body,
                     ssl=endpoint.tls if endpoint.tls is not None else True,
                     server_hostname=endpoint.server_name or None,
                     proxy=self._proxy,
+                    # A redirect would send the review, with a user's object, to a host that nobody configured.
                     allow_redirects=False,
                     timeout=timeout,
+                    # Relayed requests carry the fields of their client alone.
                     skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
                 )
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as fault:
@@ -234,6 +245,7 @@ class Outgoing:
         began = time.monotonic()
         try:
             async with self.turn(endpoint.url, endpoint.seconds):
+                # Waiting for a place counts against the call's own time limit.
                 left = replace(endpoint, seconds=max(began + endpoint.seconds - time.monotonic(), 0.0))
                 answer = await self.open("GET" if data is None else "POST", left, headers, data)
                 content = await answer.read(ANSWER_BYTES)
@@ -260,6 +272,7 @@ async def _parts(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
     except (TimeoutError, aiohttp.ClientError, OSError) as fault:
         raise CallFailed(why(fault)) from None
     finally:
+        # Only an answer that was read to its end leaves a connection that can be used again.
         answer.release() if answer.content.at_eof() else _break_off(answer)
 
 
@@ -330,6 +343,7 @@ def client_tls(
         context.verify_mode = ssl.CERT_NONE
     if certificate is not None:
         context.load_cert_chain(*certificate)
+    # All at once: contexts change so rarely that which one goes does not matter.
     if len(_contexts) >= CONTEXTS:
         _contexts.clear()
     _contexts[key] = context

@@ -16,7 +16,7 @@ States of a connection (RFC 9112)::
   moment: closing at once would reset the connection and lose the answer (RFC 9112 §9.6).
 - ``sweep``, called once a second, ends what takes too long: requests that do not arrive, handlers that do not
   answer, connections that idle.
-- Whether a client went away matters to a stream only; other handlers run to their end.
+- A client that goes away matters to a stream only; other handlers run to their end.
 
 What a client can make this side hold is bounded (``ConnectionLimits``):
 
@@ -26,7 +26,7 @@ What a client can make this side hold is bounded (``ConnectionLimits``):
   know is answered before the rest has come.
 - What all of them together make this side hold (heads, bodies, answers that are not taken) the ``governor`` counts:
   past its limits a request is answered 429 and its connection ends. Idle ones end sooner where there are many.
-- Who takes nothing of an answer for ``stall_seconds`` is disconnected.
+- A client that takes nothing of an answer for ``stall_seconds`` is disconnected.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ LINGER_BYTES = 64 << 20
 LINGER_SECONDS = 2.0
 HALF_SENT_SECONDS = 1.0
 CLOSING_SECONDS = 1.0
-"""How long the end waits for a client to say over TLS that it closes too, which one that does not read never says."""
+"""How long closing waits for the client's TLS close_notify, which a client that does not read never sends."""
 ENDING_STALL_SECONDS = 3.0
-"""How long the end waits for a client that takes nothing of an answer."""
+"""How long closing waits for a client that takes nothing of an answer."""
 LARGE_HEAD_BYTES = 16 << 10
 """A larger head is counted for as long as its request is there."""
 PLAIN_CONNECTION_BYTES = 8 << 10
@@ -181,6 +181,7 @@ class Connections:
         """Ends each connection with its next answer, and waits until no request is under way, at most so long."""
         self.ending = True
         until = time.monotonic() + seconds
+        # Polling: handlers end in many places, and this runs once, at the end of the process.
         while time.monotonic() < until and any(connection.busy for connection in tuple(self.open)):
             await asyncio.sleep(0.01)
 
@@ -242,7 +243,7 @@ class HttpConnection(asyncio.Protocol):
     # The socket.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Takes a new connection."""
+        """Registers a new connection."""
         self._transport = cast(asyncio.Transport, transport)
         self._parser = httptools.HttpRequestParser(self)
         self._since = time.monotonic()
@@ -254,6 +255,7 @@ class HttpConnection(asyncio.Protocol):
         address = transport.get_extra_info("peername")
         self._source = str(address[0]) if isinstance(address, tuple) else ""
         self._connections.open.add(self)
+        # TlsListener has counted it already, before the handshake.
         if not self._weight:
             self._grow(PLAIN_CONNECTION_BYTES)
 
@@ -268,6 +270,7 @@ class HttpConnection(asyncio.Protocol):
         if self._connections.governor.connections.take(weight - self._weight):
             self._weight = weight
         else:
+            # Not close(): that would wait until the client has taken what is buffered.
             self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -275,10 +278,12 @@ class HttpConnection(asyncio.Protocol):
         self._connections.open.discard(self)
         self._connections.governor.connections.give(self._weight)
         self._weight = 0
+        # A tunnel's reservation is given back by _hand_over, once the other side is done too.
         if self._tunnel is None:
             self._unreserve()
         self._release()
         self._drop_waiting()
+        # Whoever waits for room to write goes on, and finds the transport closed.
         self._sender.resume()
         if self._task is not None and self._tunnel is not None and not self._connections.ending:
             self._tunnel.feed_eof()
@@ -286,10 +291,12 @@ class HttpConnection(asyncio.Protocol):
             asyncio.get_running_loop().call_later(GONE_SECONDS, self._task.cancel)
         elif self._task is not None and self._is_open_ended:
             self._task.cancel()
+        # Breaks the circle between parser and connection, which only the collector could free.
         self._parser = None
 
     def data_received(self, data: bytes) -> None:
-        """Bytes came."""
+        """Feeds the parser, or whoever owns the connection now."""
+        # asyncio and uvloop enlarge their TLS buffers once much comes at once, and never shrink them.
         if self._secure and len(data) > TLS_PIECE_BYTES and self._weight < TLS_LARGE_BYTES:
             self._grow(TLS_LARGE_BYTES)
         if self._tunnel is not None:
@@ -302,19 +309,23 @@ class HttpConnection(asyncio.Protocol):
             return
         if self._state is ConnectionState.LINGERING:
             self._lingered += len(data)
+            # The client ignores the answer that it was given; so much of its body was read for nothing.
             if self._lingered > LINGER_BYTES:
                 self._transport.close()
             return
         if self._state is ConnectionState.IDLE:
             self._state, self._since = ConnectionState.READING, time.monotonic()
+            # A comparison of four bytes spares nearly all requests the regular expression.
             if data[:4] not in USUAL_METHODS:
                 data = readable(data)
         self._piece = len(data)  # which may begin a message, whose count begins after it
         self._received += self._piece
+        # What surrounds a body (sizes of chunks, their extensions) is bounded in proportion to the body.
         room = HEAD_BYTES + (FRAMING_FACTOR * self._body_size + len(data) if self._head_done else 0)
         if self._received > room and not self._oversized:
             self._refuse(431, TOO_LARGE)
             return
+        # The rest of an earlier piece is parsed first; _read_on takes this with it.
         if self._unread:
             self._unread += data
         else:
@@ -332,6 +343,7 @@ class HttpConnection(asyncio.Protocol):
 
     def resume(self) -> None:
         """Reads on, unless a long piece is still being parsed or requests wait: whoever finishes those reads on."""
+        # Paused reading is resumed by whoever paused it: _read_on, or the end of the request under way.
         if not self._unread and len(self._waiting) <= 1 and not self._transport.is_closing():
             self._transport.resume_reading()
 
@@ -341,6 +353,7 @@ class HttpConnection(asyncio.Protocol):
                 self._parse_in_turns(data)
             else:
                 self._parser.feed_data(data)
+            # Bytes not parsed yet are counted when they are.
             parsed = len(data) - len(self._unread)
             if (
                 not self._head_done
@@ -358,16 +371,19 @@ class HttpConnection(asyncio.Protocol):
         """Parses a large piece in slices and lets others read in between: a body in chunks of a byte is work, and so
         are a thousand requests in one piece, of which no more are read ahead."""
         began, low = time.thread_time(), 0
+        # Thread time: what other threads took meanwhile is no reason to give way.
         while low < len(data):
             goes_on = self._is_within_body or (low and not self._dispatched)  # in a body, or a long head
             begun, low = low, low + (SLICE_BYTES if goes_on else HEAD_SLICE_BYTES)
             try:
                 self._parser.feed_data(data[begun:low])
             except httptools.HttpParserUpgrade as offer:
+                # The parser counts from the beginning of the slice; the caller needs the place in the whole piece.
                 raise httptools.HttpParserUpgrade(begun + offer.args[0]) from None
             if len(self._waiting) > 1 or time.thread_time() - began > TURN_SECONDS:
                 self._unread = data[low:]
                 self._transport.pause_reading()
+                # call_soon, not a direct call: whatever is ready gets its turn first.
                 asyncio.get_running_loop().call_soon(self._read_on)
                 return
 
@@ -391,7 +407,7 @@ class HttpConnection(asyncio.Protocol):
         return True
 
     def _decline_upgrade(self, rest: bytes) -> None:
-        """Goes on in HTTP/1.1, as RFC 9110 §7.8 lets a server do. The parser ends a message where its head
+        """Continues in HTTP/1.1, as RFC 9110 §7.8 lets a server do. The parser ends a message where its head
         offers another protocol, body or not; so the head is read again without the offer, then what follows it."""
         if not self._upgrades:  # CONNECT: answered, and the connection ends
             return
@@ -404,7 +420,7 @@ class HttpConnection(asyncio.Protocol):
                 self._refuse(429, "")
                 return
             self._reserved = RESERVED_BYTES
-            # Whether the offer is accepted the API says; until then what comes is kept.
+            # The handler decides whether the offer is accepted; until then incoming bytes are kept.
             self._offer = bytearray(rest)
             self._upgrades = False
             try:
@@ -414,10 +430,12 @@ class HttpConnection(asyncio.Protocol):
             return
         skipped = ("upgrade", "connection", "http2-settings")
         lines = [f"{name}: {value}" for name, value in self._headers.items() if name not in skipped]
+        # "connection" named the upgrade; of its options only "close" still applies.
         close = "connection: close" if "close" in self._headers.get("connection", "").lower() else ""
         method = self._parser.get_method().decode("ascii")
         first = f"{method} {self._url.decode('latin-1')} HTTP/{self._parser.get_http_version()}"
         head = "\r\n".join([first, *lines, *filter(None, (close,)), "", ""])
+        # An offer ends the parser's message; only a new parser reads the body that follows.
         self._parser = httptools.HttpRequestParser(self)
         self.data_received(head.encode("latin-1"))
         if rest and self._state is not ConnectionState.LINGERING:
@@ -428,6 +446,7 @@ class HttpConnection(asyncio.Protocol):
         self._connections.governor.tunnels.give(self._reserved)
         self._reserved = 0
 
+    # With a body, the bytes after the head would not be the new protocol's.
     def _has_no_body(self) -> bool:
         headers = self._headers
         return "transfer-encoding" not in headers and headers.get("content-length", "0").strip() == "0"
@@ -454,14 +473,14 @@ class HttpConnection(asyncio.Protocol):
         self._begin_message()
 
     def on_url(self, url: bytes) -> None:
-        """Takes a piece of the target."""
+        """Collects a piece of the target."""
         self._url += url
         if len(self._url) > TARGET_BYTES:
             self._fault = TOO_LONG
             raise ValueError(TOO_LONG)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Takes a header field."""
+        """Collects a header field."""
         self._fields += 1
         if self._fields > HEAD_FIELDS:
             self._fault = TOO_LARGE
@@ -471,19 +490,22 @@ class HttpConnection(asyncio.Protocol):
         key = name.decode("latin-1").lower()
         # The parser takes spaces off both ends, but tabs off the first alone (RFC 9110 section 5.5).
         text = value.decode("latin-1").strip(" \t")
+        # The single values are kept as well: X-Remote-Group and others have one value a line.
         if key in self._headers:
             self._repeated.setdefault(key, [self._headers[key]]).append(text)
         else:
             self._headers[key] = text
 
     def on_headers_complete(self) -> None:
-        """Acts on a whole head."""
+        """Checks a whole head, and decides whether its body may come."""
         self._head_done = True
         headers = self._headers
+        # Requests with the same credential share turns: they are one client's, over however many connections.
         self._credential = headers.get("authorization", "")
         for key, values in self._repeated.items():
             headers[key] = ", ".join(values)
         if "host" in self._repeated:
+            # RFC 9112 §3.2: two proxies could route such a request differently.
             self._fault = "400 Bad Request: too many Host headers"
             raise ValueError(self._fault)
         if "host" not in headers and self._parser.get_http_version() == "1.1":
@@ -495,6 +517,7 @@ class HttpConnection(asyncio.Protocol):
         if "upgrade" in headers and self._parser.should_upgrade() and self._parser.get_method() != b"CONNECT":
             self._upgrades = True
             return
+        # RFC 9112 §6.1: the last coding must be chunked, and no other is implemented (501).
         if headers.get("transfer-encoding", "chunked").lower() != "chunked":
             self._fault = UNKNOWN_CODING
             raise ValueError(self._fault)
@@ -520,9 +543,10 @@ class HttpConnection(asyncio.Protocol):
                 self._continue_due = True  # the answers to the requests before this one go first
 
     def on_body(self, body: bytes) -> None:
-        """Takes a piece of the body."""
+        """Collects a piece of the body."""
         size = len(body)
         self._body_size += size
+        # Whoever sends a chunked body announces no length, so the limit for strangers is checked here too.
         if not self._oversized and self._body_size > self._limits.anonymous_body_bytes:
             self._oversized = self._body_size > self._limits.body_bytes or not self._knows()
         if self._oversized:
@@ -541,6 +565,7 @@ class HttpConnection(asyncio.Protocol):
             self._body = b""
             self._release()
             self._crowded = True
+            # httptools ends parsing at an exception; _refuse then answers 429.
             raise ValueError("bodies of all connections")
         # Most bodies come in one piece, which is kept as it is; one that comes in many small ones must not become
         # as many objects.
@@ -554,6 +579,7 @@ class HttpConnection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """Hands on a whole request."""
+        # Upgrades are dispatched by _decline_upgrade, which has to see what follows the head.
         if not self._dispatched and not self._upgrades:
             self._dispatch(self._parser.should_keep_alive())
 
@@ -562,6 +588,7 @@ class HttpConnection(asyncio.Protocol):
     def _request(self) -> Request:
         if not self._url.isascii():
             raise ValueError("RFC 3986 knows no other characters")
+        # The query stays as it came: Go decodes its pairs one by one, and drops bad ones.
         path, _, query = self._url.partition(b"?")
         if path[:1] != b"/" and b"://" in path:
             # The absolute form, whose authority counts, not that of the Host field (RFC 9112 §3.2.2).
@@ -606,6 +633,7 @@ class HttpConnection(asyncio.Protocol):
     def _dispatch(self, keep_alive: bool) -> None:
         """Queues what has come as a request. Raises ValueError where there is no room for its head."""
         heads, head = self._connections.governor.heads, self._head_size()
+        # Part of a head that came in pieces is counted by _takes_head already.
         more = head - self._head_held
         if more > 0 and not heads.take(more):
             self._crowded = True
@@ -621,6 +649,7 @@ class HttpConnection(asyncio.Protocol):
         self._waiting.append(_Pending(request, self._oversized, keep_alive, chunks, held, head))
         if self._task is None:
             self._next(self._handle)
+        # One request is read ahead, so that the next begins without a round trip; a second one pauses the socket.
         elif len(self._waiting) > 1:
             self._transport.pause_reading()
 
@@ -638,6 +667,7 @@ class HttpConnection(asyncio.Protocol):
         self._headers, self._repeated = {}, {}
 
     def _next(self, handle: Callable[[_Pending], Coroutine[Any, Any, None]]) -> None:
+        # The clock of the request starts when it begins, not when it was read.
         pending = self._waiting.popleft()
         self._state, self._since = ConnectionState.HANDLING, time.monotonic()
         self._task = asyncio.get_running_loop().create_task(handle(pending))
@@ -648,6 +678,7 @@ class HttpConnection(asyncio.Protocol):
             await self._connections.ahead.turn(self._flow)
         except asyncio.CancelledError:
             self._let_go(pending)
+            # The client sent several requests: without an answer to this one, it would take the next one's for it.
             self._transport.abort()
             raise
         if self._transport.is_closing():
@@ -657,20 +688,24 @@ class HttpConnection(asyncio.Protocol):
 
     async def _handle(self, pending: _Pending) -> None:
         request, oversized = pending.request, pending.oversized
+        # The check for a body or query first: nearly all requests have neither.
         large = bool(request.body or request.query_string) and request.large
         begin_request(keeps_what_is_made=large)
         keep_alive = pending.keep_alive and not self._connections.ending
         try:
             try:
                 response = await self._connections.application.answer(request, oversized)
+            # Both the deadline (sweep) and a lost connection cancel the task; only the deadline has an answer.
             except asyncio.CancelledError:
                 if not self._timed_out:
                     raise
                 self._timed_out = False
                 response = self._connections.application.timed_out(request)
+            # Also after a failure: the traceback refers to what the work made.
             finally:
                 if large:
                     free_what_was_made()
+            # The tunnel ends with the connection: no HTTP may follow on it.
             if isinstance(response, UpgradeResponse):
                 await self._hand_over(response)
                 keep_alive = False
@@ -690,20 +725,24 @@ class HttpConnection(asyncio.Protocol):
             self._let_go(pending)
             if request.done is not None:
                 request.done()
+        # Before _answered, which may begin the next request's task.
         self._task = None
         self._answered(keep_alive, oversized)
 
     def _answered(self, keep_alive: bool, oversized: bool) -> None:
         if self._transport.is_closing():
             return
+        # The rest of the body is still coming: closing now would reset the connection, and lose the answer.
         if oversized:
             self._linger()
         elif not keep_alive or self._connections.ending:
             self._transport.close()
         elif self._waiting:
+            # Reading was paused while two requests waited.
             self._next(self._handle_ahead)
             self._read_on()
         elif self._offer is not None:
+            # The upgrade was declined by the handler: what came after the head is the next request.
             offer, self._offer = self._offer, None
             self._unreserve()
             self._state, self._since = ConnectionState.IDLE, time.monotonic()
@@ -712,6 +751,7 @@ class HttpConnection(asyncio.Protocol):
                 self.data_received(bytes(offer))
         else:
             self._state, self._since = ConnectionState.IDLE, time.monotonic()
+            # Now that the answers before it are sent, the client may be asked for the body.
             if self._continue_due:
                 self._continue_due = False
                 self._state = ConnectionState.READING
@@ -719,9 +759,11 @@ class HttpConnection(asyncio.Protocol):
 
     async def _hand_over(self, response: UpgradeResponse) -> None:
         """Lets somebody else speak on the connection, until they are done."""
+        # The reader on the other side may pause; the tunnel's account bounds what waits meanwhile.
         account = self._connections.governor.tunneled
         tunnel = self._tunnel = SocketTunnel(self._transport, lambda: self._sender.drained, account)
         if self._offer:
+            # Some clients send the first frames together with the offer.
             tunnel.feed(bytes(self._offer))
         self._offer = None
         self._release()
@@ -729,6 +771,7 @@ class HttpConnection(asyncio.Protocol):
             tunnel.feed_eof()
         try:
             await response.run(tunnel)
+        # Nothing more can be kept for the client; the new protocol has no answer that says so.
         except Crowded:
             self._transport.abort()
         finally:
@@ -755,9 +798,11 @@ class HttpConnection(asyncio.Protocol):
             case ConnectionState.READING if took > self._limits.request_seconds:
                 self._refuse(408, "408 Request Timeout")
             case ConnectionState.HANDLING if took > self._limits.request_seconds and not self._is_open_ended:
+                # Once: a handler that takes its time to end is not cancelled again.
                 if self._task is not None and not self._timed_out:
                     self._timed_out = True
                     self._task.cancel()
+                # The handler was cancelled, and has not ended.
                 elif took > 2 * self._limits.request_seconds:
                     self._transport.abort()
             case ConnectionState.LINGERING if took > LINGER_SECONDS:
@@ -775,9 +820,11 @@ class HttpConnection(asyncio.Protocol):
 
     def end(self, force: bool) -> None:
         """Closes where nothing is under way, or in any case."""
+        # A request that is still arriving may become whole a moment later.
         now = time.monotonic()
         half_sent = self._state is ConnectionState.READING and now - self._since > HALF_SENT_SECONDS
         stuck = self._sender.is_stuck(now, min(self._limits.stall_seconds, ENDING_STALL_SECONDS))
+        # TLS waits for the client's close_notify after everything was sent.
         if self._transport.is_closing() and not self._transport.get_write_buffer_size():
             self._closed_at = self._closed_at or now
         if force or stuck or (self._closed_at and now - self._closed_at > CLOSING_SECONDS):
@@ -792,12 +839,13 @@ class HttpConnection(asyncio.Protocol):
         self._release()
         self._forget()
         if self._task is not None:
-            # The requests before it are answered first; after them the connection ends.
+            # The requests before it are answered first; then the connection ends.
             self._drop_waiting()
             self._connections_close_after()
             return
         body = text.encode()
         head = head_of(status, "text/plain; charset=utf-8", False)
+        # Clients of client-go retry a 429 only if Retry-After is there.
         later = b"Retry-After: 1\r\n" if status == 429 else b""
         self._transport.write(b"%b%bContent-Length: %d\r\n\r\n%b" % (head, later, len(body), body))
         self._linger()
@@ -806,10 +854,13 @@ class HttpConnection(asyncio.Protocol):
         self._transport.pause_reading()
         task = self._task
         if task is not None:
+            # Not at once: the answers before it are still to be sent.
             task.add_done_callback(lambda _: self._transport.close())
 
     def _linger(self) -> None:
         self._state, self._since = ConnectionState.LINGERING, time.monotonic()
+        # Reading goes on, to discard the body: unread bytes would make close() send a reset (RFC 9112 §9.6).
         self._transport.resume_reading()
         if self._transport.can_write_eof():
+            # TLS over asyncio cannot close one half.
             self._transport.write_eof()

@@ -19,6 +19,7 @@ def parse_query(text: str) -> dict[str, list[str]]:
     for pair in text.split("&") if text else ():
         if not pair or ";" in pair:
             continue
+        # Go 1.17 and newer reject a semicolon as a separator, so the pair is dropped, not split.
         name, _, value = pair.partition("=")
         if "%" in pair or "+" in pair:
             if not _good_escapes(pair):
@@ -33,6 +34,7 @@ def values_of(text: str, name: str, most: int | None = None) -> Iterator[str]:
     empty; that is for names whose long values nobody may use."""
     if name not in text and "%" not in text:
         return
+    # The leading & lets one pattern serve the first pair too.
     for match in _pair_named(name).finditer(f"&{text}"):
         value = match[1] or ""
         # A bad one is no value, however long it is: the next of its name counts, as for the handler.
@@ -53,6 +55,7 @@ def _pair_named(name: str) -> re.Pattern[str]:
     return re.compile(f"&{''.join(letters)}(?:=([^&]*))?(?=&|\\Z)")
 
 
+# Hexadecimal letters may be upper or lower case (RFC 3986 §2.1).
 def _either(digit: int) -> str:
     low = f"{digit:x}"
     return low if low.isdigit() else f"[{low}{low.upper()}]"
@@ -62,6 +65,7 @@ _BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 
 
 _ESCAPES = re.compile(rb"((?:%[0-9A-Fa-f]{2})+)")
+# A table of all 22 × 22 escapes: single ones are the usual case, and need no decoding.
 _ESCAPED = {f"%{high}{low}".encode(): bytes([int(high + low, 16)]) for high in hexdigits for low in hexdigits}
 
 
@@ -76,6 +80,7 @@ def unescaped(data: bytes) -> str:
 
 
 def _decoded(text: str) -> str:
+    # In a query, + is a space (application/x-www-form-urlencoded).
     return unescaped(text.replace("+", " ").encode())
 
 

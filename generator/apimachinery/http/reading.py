@@ -44,6 +44,7 @@ class Reading:
         self._left -= size
         if not self._taking:
             self._taking = True
+            # The next turn begins when everything that is ready now has been served.
             asyncio.get_running_loop().call_soon(self._begin_turn)
         if self._left <= 0:
             connection.pause()

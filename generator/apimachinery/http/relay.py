@@ -109,6 +109,7 @@ async def relay(outgoing: Outgoing, request: Request, destination: Destination) 
         server_name=destination.server_name,
     )
     headers = passed_on(request, destination)
+    # b"" where a length is expected: it is sent as Content-Length: 0 (RFC 9110 section 8.6).
     body = request.body if request.body or request.method in ("POST", "PUT", "PATCH") else None
     opened = await outgoing.open(request.method, endpoint, headers, body, total=not destination.lasts)
     return await _answer(request, opened)
@@ -119,6 +120,7 @@ def passed_on(request: Request, destination: Destination) -> list[tuple[str, str
     named = {
         name.strip().lower() for value in request.values("connection") for name in value.split(",")
     } | _BETWEEN_NEIGHBOURS
+    # The destination sets these itself; a client's own X-Remote-User must never reach it.
     given = {_plain(name) for name, _ in destination.headers}
     headers = [("Host", destination.host or request.headers.get("host", ""))]
     for name in request.headers:
@@ -160,12 +162,14 @@ async def _answer(request: Request, opened: Opened) -> Response | StreamResponse
         if key == "content-type":
             content_type = value
         elif key == "content-length" and value.isascii() and value.isdigit():
+            # Nineteen digits fit 64 bits.
             length = int(value[:19])
         if (key == "cache-control" and value == "no-cache, private") or key.startswith(_STAMPED):
             continue  # every answer has it already
         if key in _SET_BY_PROTOCOL or key in _BETWEEN_NEIGHBOURS or key in named:
             continue
         headers.append((name, value))
+    # Short answers are read whole: they need no task, and their length is known.
     if request.method == "HEAD" or opened.status in (204, 304) or 0 <= length <= WHOLE_BYTES:
         try:
             body = await opened.read(WHOLE_BYTES)
@@ -194,6 +198,7 @@ async def _upgrade(request: Request, destination: Destination) -> Relayed:
     scheme, _, place = destination.root.partition("://")
     host, _, port = place.rpartition(":")
     context = destination.tls or (trusting() if scheme == "https" else None)
+    # The brackets of an IPv6 address belong to the URL, not to the host.
     host = host.strip("[]")
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
@@ -229,6 +234,7 @@ async def _upgrade(request: Request, destination: Destination) -> Relayed:
     except BaseException:
         writer.close()
         raise
+    # As kube-apiserver's UpgradeAwareHandler, which passes on refusals alone.
     if status != 101 and status < 400:
         writer.close()
         raise CallFailed(f"invalid upgrade response: status code {status}")
@@ -236,8 +242,10 @@ async def _upgrade(request: Request, destination: Destination) -> Relayed:
     async def run(tunnel: Tunnel) -> None:
         try:
             tunnel.write(raw)
+            # A refusal is passed on as it comes, in raw form.
             if status == 101:
                 await pump(tunnel, reader, writer)
+            # Some servers keep the connection open after a refusal.
             else:
                 async with asyncio.timeout(REFUSAL_SECONDS):
                     await _copy(reader, tunnel)

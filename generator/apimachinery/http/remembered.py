@@ -47,6 +47,7 @@ class Remembered(Generic[Key, Value]):
         size = ENTRY_BYTES + weight_of_key(key)
         if self.weight + size > REMEMBERED_BYTES:
             self.clear()
+        # One huge key would push all others out.
         if size <= REMEMBERED_BYTES // 8:
             self._values[key] = value
             self.weight += size

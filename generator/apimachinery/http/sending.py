@@ -45,6 +45,7 @@ class Pace:
     async def begin(self, *, goes_on: bool = False) -> float:
         """Waits until there is time for a large write in this turn; what ``end`` wants to know. An answer that
         ``goes_on`` has the rest of its turn, whoever waits."""
+        # A new answer queues behind those that wait; one that goes on has had its turn already.
         if self._spent > TURN_SECONDS or (not goes_on and (self._waiting or self._woken)):
             ticket = next(self._tickets)
             await self._wait(ticket)
@@ -64,6 +65,7 @@ class Pace:
         try:
             await turn
         finally:
+            # A cancelled one was not woken, or will never write.
             self._woken -= not turn.cancelled()
 
     def _have_turn(self) -> None:
@@ -108,6 +110,7 @@ class Sender:
         if size >= JOIN_BYTES and holding is None:
             try:
                 holding = self._answers.holding(size)
+            # Past the limits there is no room for an answer that says so.
             except Crowded:
                 self._transport.abort()
                 return
@@ -116,17 +119,21 @@ class Sender:
         if wants_gzip(size, request.headers.get("accept-encoding")):
             parts = (await gzip_parts(parts, size),)
             size = len(parts[0])
+            # Caches must not hand a compressed answer to a client that does not take it.
             extra += b"Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n"
         head = b"%b%bContent-Length: %d\r\n\r\n" % (
             head_of(response.status, response.content_type, keep_alive, says_cache(response.headers)),
             extra,
             size,
         )
+        # The head of a HEAD states the length that a GET would have.
         if request.method == "HEAD":
             parts, size = (), 0
+        # Below this a copy is cheaper than a second system call.
         if size < JOIN_BYTES:
             self._transport.write(b"".join((head, *parts)))
         else:
+            # The next request begins only when this answer was taken: a client cannot queue up answers.
             await self._write_large((head, *parts))
         if self.drained is not None:
             await self.drained
@@ -159,6 +166,7 @@ class Sender:
     ) -> bool:
         """Sends an answer as its parts come, ``chunked`` or until the connection ends; whether it may stay open."""
         parts: AsyncIterator[bytes] = response.parts
+        # HTTP/1.0 knows no chunks: the body ends with the connection.
         keep_alive = keep_alive and chunked
         self.streaming = True
         framing = b"Transfer-Encoding: chunked\r\n\r\n" if chunked else b"\r\n"
@@ -176,6 +184,8 @@ class Sender:
                     await self.drained
         finally:
             self.streaming = False
+            # Runs the finally blocks of the generator now, not when the collector comes by: they unsubscribe
+            # watches.
             await cast(Any, parts).aclose()
         if chunked:
             write(b"0\r\n\r\n")
@@ -187,6 +197,7 @@ class Sender:
             self.drained = asyncio.get_running_loop().create_future()
             self._stalled_since, self._unsent = time.monotonic(), self._transport.get_write_buffer_size()
             if not self._counted:
+                # Whatever ``send`` has not counted is counted while it is stuck here.
                 self._stuck = self._unsent
                 self._answers.held += self._stuck
 
@@ -204,6 +215,7 @@ class Sender:
         if not self._stalled_since:
             return False
         unsent = self._transport.get_write_buffer_size()
+        # Any progress restarts the clock: slow is not stuck.
         if unsent < self._unsent:
             self._stalled_since = now
         self._unsent = unsent

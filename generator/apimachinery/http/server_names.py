@@ -33,7 +33,7 @@ class ServerNames:
             name = pattern.lower()
             if not _PATTERN.fullmatch(name):
                 if given is _READ:
-                    continue  # a common name may be anything
+                    continue  # a common name may be any text, not only a domain name
                 raise TlsError(f"{pattern!r} is no domain name; write NAME or *.NAME")
             if name not in self._held or given < self._held[name][0]:
                 self._held[name] = (given, context)
@@ -50,7 +50,9 @@ class ServerNames:
 
     def find(self, name: str) -> ssl.SSLContext | None:
         """The context for a name; None where the first certificate is shown."""
+        # A fully qualified name may end with a dot, which certificates never have.
         name = name.lower().rstrip(".")
         _, dot, rest = name.partition(".")
+        # A wildcard covers one label only (RFC 6125 §6.4.3).
         found = self._held.get(name) or (self._held.get(f"*.{rest}") if dot else None)
         return None if found is None else found[1]

@@ -74,6 +74,7 @@ def wait_for(call: Callable[[], Awaitable[Any]]) -> Asking[None]:
 
 def work(weight: int, call: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> Asking[_R]:
     """Runs ``call`` as a ``Work`` of its own, at once where it is light. Raises what it raises."""
+    # The common case without the price of a generator's yield.
     if 0 <= weight <= LARGE_BYTES:
         return call(*args, **kwargs)
     made: _R = yield Work(weight, partial(call, *args, **kwargs))

@@ -68,16 +68,18 @@ def server_context(
     """
     context = as_go(ssl.create_default_context(ssl.Purpose.CLIENT_AUTH))
     context.minimum_version = least
+    # Tells clients that offer h2 as well that it is not spoken here.
     context.set_alpn_protocols(["http/1.1"])
     try:
         context.load_cert_chain(certificate, key)
     except (OSError, ssl.SSLError) as fault:
         raise TlsError(f"cannot load the certificate {certificate} with the key {key}: {fault}") from None
     if clients:
-        # A resumed session knows the client's certificate, but not those between it and the authority.
+        # A resumed session would know the client's certificate, but not those between it and the authority.
         context.options |= ssl.OP_NO_TICKET
         context.num_tickets = 0
     for path in clients:
+        # Optional: a token may identify the client as well.
         context.verify_mode = ssl.CERT_OPTIONAL
         try:
             context.load_verify_locations(path)
@@ -183,6 +185,7 @@ def _make(certificate: Path, key: Path, *hosts: str) -> None:
     now = datetime.datetime.now(datetime.UTC)
     alternatives: list[x509.GeneralName] = []
     for entry in _names(*hosts):
+        # Five minutes back: clocks of clients may be a little slow.
         try:
             alternatives.append(x509.IPAddress(ipaddress.ip_address(entry)))
         except ValueError:
@@ -195,6 +198,7 @@ def _make(certificate: Path, key: Path, *hosts: str) -> None:
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(minutes=5))
         .not_valid_after(now + LASTS)
+        # path_length 0: this key may sign no other authority.
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(private.public_key()), critical=False)
@@ -203,12 +207,16 @@ def _make(certificate: Path, key: Path, *hosts: str) -> None:
     pem = private.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
+    # The key first: if the process dies in between, the old certificate is still unusable, and both are made again.
+    # The other way round a usable certificate would lie next to another key.
     _write(key, pem, 0o600)
     _write(certificate, made.public_bytes(serialization.Encoding.PEM), 0o644)
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:
+    # A file of its own by process: two servers may start in the same folder.
     part = path.with_suffix(f".{os.getpid()}.part")
+    # The mode at creation: a chmod later would leave the key readable for a moment.
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)

@@ -103,6 +103,7 @@ class SocketTunnel:
         del self._came[: len(data)]
         self._account.give(len(data))
         self._taken_at = time.monotonic()
+        # Half, not less than full: resuming at the edge would pause again with the next packet.
         if self._paused and len(self._came) <= self._room // 2:
             self._paused = False
             if not self._transport.is_closing():
@@ -122,5 +123,6 @@ class SocketTunnel:
         drained = self._drained()
         if drained is not None:
             holding = self._account.holding(UNREAD_BYTES)
+            # Shielded: this future is the transport's, and others may wait for it too.
             await asyncio.shield(drained)
             del holding

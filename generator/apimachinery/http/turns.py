@@ -39,11 +39,13 @@ class Rota:
         await turn
 
     def _turn(self) -> None:
+        # dicts keep their order of insertion, so the first flow is the one that waited longest.
         flow = next(iter(self._lines))
         line = self._lines.pop(flow)
         begin = line.popleft()
         if line:
             self._lines[flow] = line  # behind the others
+        # Scheduled before the step runs: a step that raises must not stop the others.
         if self._lines:
             asyncio.get_running_loop().call_soon(self._turn)
         begin()

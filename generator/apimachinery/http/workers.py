@@ -112,6 +112,7 @@ class _Workers:
                     self._idle += 1
                     return
                 line, expected, (future, work) = taken
+                # Or the tuple would keep the work alive until the next piece comes.
                 del taken
                 began = _read_clock(clock)
                 self._running[line] = clock, began
@@ -121,6 +122,7 @@ class _Workers:
                     future.set_result(work())
                 except BaseException as fault:
                     future.set_exception(fault)
+            # The answer belongs to whoever waits; a reference here would keep it until the next piece.
             del future, work
             with self._lock:
                 del self._running[line]
@@ -166,6 +168,7 @@ class _Asking:
     def _begin_next(self) -> None:
         if self._free <= 0 or not self._line:
             return
+        # Threads are made on demand, and end when idle: most servers never ask anybody.
         if self._idle < len(self._line):
             threading.Thread(target=self._work, name="kubewright-asking", daemon=True).start()
         self._changed.notify()
@@ -232,6 +235,7 @@ class _Collector:
             # What other work has made meanwhile, however much that is, is among the young objects too.
             many = cost >= LONG_SECONDS or (due and self._running > 0)
             if many:
+                # Freezing hides millions of objects at once; collecting would walk over them.
                 self._worked += cost
                 self._freeze()
             if due:
@@ -239,6 +243,7 @@ class _Collector:
             if not self._running and self._held_back:
                 gc.enable()
                 self._held_back = False
+        # Outside the lock: a collection may take milliseconds.
         if due and not many and gc.isenabled():
             gc.collect(0)
 
@@ -254,9 +259,11 @@ class _Collector:
         if self.asked:
             self.asked, self._asked_at = False, now
         idle = now - self._asked_at > IDLE_SECONDS
+        # Without freezes there is nothing to look at.
         if not self._freezes or self._running or now < self._tidy_at:
             return
         busy = not idle and self._freezes < MOST_FREEZES
+        # While somebody asks for something, a full collection would be felt as latency.
         if busy and self._worked < MOST_SECONDS:
             return
         self._tidy_at, self._worked = now + TIDY_SECONDS, 0.0
@@ -267,6 +274,7 @@ class _Collector:
         if grown > GROWN_OBJECTS:
             gc.unfreeze()
             gc.collect()
+            # What survived is kept out of the next collections again.
             gc.freeze()
             self._kept = gc.get_freeze_count()
 
@@ -349,10 +357,12 @@ class _Piece(Generic[_R]):
         self._began = time.thread_time()
         try:
             if self._ended:
+                # Ended while it waited in the queue.
                 raise TooCostly
             self._thread = threading.get_ident()
             self._clock = _clock_of(self._thread)
             self._since = _read_clock(self._clock)
+            # The exception may strike at any bytecode: the window is closed in a finally, and again in the handler.
             try:
                 self._open = True
                 try:
@@ -372,6 +382,7 @@ class _Piece(Generic[_R]):
         """Closes the piece, so that nothing ends the thread's next one in its place."""
         with _windows:
             self._open = False
+            # A pending exception that has not been raised yet would hit the thread's next piece.
             if self._ended:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), None)
 
@@ -389,6 +400,7 @@ class _Piece(Generic[_R]):
             if self._ended:
                 return
             self._ended = True
+            # Only while the window is open: outside it the thread runs somebody else's work.
             if self._open:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(
                     ctypes.c_ulong(self._thread), ctypes.py_object(OverBudget)
@@ -418,6 +430,7 @@ async def apart(work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> 
         size = 0 if spending is None else spending.size
         made = await asyncio.wrap_future(_threads.submit(on_behalf_of.get(), size, piece))
     except asyncio.CancelledError:
+        # Nobody waits for the answer any more; the thread must not go on computing it.
         piece.end()
         raise
     except Exception as fault:
