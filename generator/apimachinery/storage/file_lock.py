@@ -98,8 +98,10 @@ class FileLock:
                 os.lseek(self._descriptors[0], 0, os.SEEK_SET)
                 os.write(self._descriptors[0], mark)
             else:
+                # Somebody may have removed the file while it was locked; the mark would go to a file without a name.
                 if not os.fstat(self._descriptors[0]).st_nlink:
                     self._renew()
+                # One write of fixed length: a reader sees the old mark or the new one.
                 os.pwrite(self._descriptors[0], mark, 0)
         except OSError:
             return
@@ -112,6 +114,7 @@ class FileLock:
         except OSError:
             os.close(descriptor)
             raise
+        # The new lock is taken before the old one goes.
         former, self._descriptors[0] = self._descriptors[0], descriptor
         os.close(former)
 

@@ -38,6 +38,7 @@ class StoredHistory:
         events = self._by_key.get(key)
         if events is None:
             self._by_key[key] = [event]
+            # Most keys are made in order, and are appended without a search.
             if self._keys and self._keys[-1] > key:
                 insort(self._keys, key)
             else:
@@ -99,6 +100,7 @@ class StoredHistory:
     def since(self, after: int, prefix: str) -> list[Event]:
         """The kept events past ``after`` under ``prefix``, in order."""
         found: list[Event] = []
+        # Backwards from the end: watches nearly always ask for the last few.
         for event in reversed(self._events):
             if event.revision <= after:
                 break
@@ -129,6 +131,7 @@ class StoredHistory:
         place = bisect_right(events, revision, key=_revision)
         if place and not events[place - 1].deleted:
             place -= 1
+            # The record stays, without what it replaced: that is what was to be forgotten.
             events[place] = Event(events[place].record, None)
         del events[:place]
         if not events:

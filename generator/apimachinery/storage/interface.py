@@ -64,6 +64,7 @@ class Value:
 
     def at(self, revision: int) -> bytes:
         """The bytes as stored at ``revision``."""
+        # One allocation for the whole value; adding the parts would make three.
         return b"%b%d%b" % (self.head, revision, self.tail)
 
 

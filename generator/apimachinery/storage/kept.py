@@ -150,6 +150,7 @@ class KeptVersions:
 
     def expect(self, events: Sequence[Event]) -> None:
         """Notes time and author of what is appended. On the loop."""
+        # Times are kept for people; losing some is better than growing without bound while the disk hangs.
         if len(self._expected) >= MOST_EXPECTED:
             self._expected.clear()
         stamp = (int(time.time() * 1000), self._options.author())
@@ -173,6 +174,7 @@ class KeptVersions:
         """Takes what compaction is about to drop, in its transaction. On the committing thread."""
         before = self._writer.total_changes
         self._writer.execute(_MOVE, {"low": low, "high": high, "now": int(time.time() * 1000)})
+        # Summing the sizes reads the whole table.
         if self._writer.total_changes != before:
             (self._bytes,) = self._writer.execute(_MOVED_BYTES).fetchone()
 
@@ -182,10 +184,12 @@ class KeptVersions:
         while True:
             gone: list[tuple[int]] = []
             for revision, size, moved in self._writer.execute(_OLDEST, (PRUNED_PER_STEP,)).fetchall():
+                # The rows come oldest first, so the first that may stay ends it.
                 if moved > until and self._bytes <= self._options.most_bytes:
                     break
                 gone.append((revision,))
                 self._bytes -= size
+            # In steps, each a short transaction: writes are committed in between.
             self._writer.execute("BEGIN IMMEDIATE")
             self._writer.executemany("DELETE FROM kept WHERE revision = ?", gone)
             self._writer.executemany("DELETE FROM written WHERE revision = ?", gone)

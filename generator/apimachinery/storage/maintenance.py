@@ -84,10 +84,12 @@ def repair(path: Path) -> Report:
             )
         except StorageFileError as unread:
             report, fault = None, unread
+        # A damaged index makes sound rows look lost; so it is rebuilt before anything is given up.
         if report is None or report.faults:
             report = _with_index_anew(path, report.faults if report else (str(fault),), fault)
         if not report.good:
             log = Log(path)
+            # Far above everything seen: a client that goes on from a lost revision gets 410 and lists again.
             newest = max(report.newest, report.lost[1]) + REVISIONS_SKIPPED
             log.drop(report.damaged, newest)
             lock.set_mark(log.identity, newest)
@@ -116,15 +118,18 @@ def back_up(path: Path, target: Path) -> int:
     Raises StorageFileError, OSError."""
     path, target = _existing(path), target.resolve()
     wal = target.with_name(target.name + "-wal")
+    # Overwriting a database in use would corrupt it together with its log.
     if target.exists() and (target.samefile(path) or (wal.exists() and wal.stat().st_size)):
         raise StorageFileError(f"{target} is a database in use; save to another file")
     with _part_of(target) as part:
         copy_database(path, part)
         report = check(part)
+        # A backup that cannot be restored is worse than none, since it is trusted.
         if not report.good:
             raise StorageFileError(
                 f"{path} is damaged, and so would be the backup; see 'kubewright storage check'"
             )
+        # rename replaces the file at once: there is the old backup or the new one, never half of one.
         part.replace(target)
         _sync_folder(target)
     return report.newest
@@ -135,6 +140,7 @@ def _part_of(target: Path) -> Iterator[Path]:
     """A file next to ``target``, for its owner alone, that is gone in the end. Raises StorageFileError."""
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
+        # O_EXCL and 0600: nobody else may have made the file, or read it meanwhile.
         os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         yield part
     except OSError as fault:
@@ -164,6 +170,7 @@ def restore(backup: Path, path: Path, *, replace: bool = False) -> int:
         raise StorageFileError(f"{backup} is damaged; see 'kubewright storage check {backup}'")
     if path.exists() and not replace:
         raise StorageFileError(f"{path} is there already; --replace keeps it as {path.name}.replaced")
+    # Before the lock, which makes an empty file where there is none.
     newest = _highest(path)
     existed = path.exists()
     lock = FileLock(path)
@@ -187,6 +194,7 @@ def restore(backup: Path, path: Path, *, replace: bool = False) -> int:
             if existed:
                 kept = path.with_name(f"{path.name}.replaced")
                 kept.unlink(missing_ok=True)
+                # A hard link keeps the name of the database occupied at every moment.
                 kept.hardlink_to(path)
             part.replace(path)
             _sync_folder(path)
@@ -195,6 +203,7 @@ def restore(backup: Path, path: Path, *, replace: bool = False) -> int:
     except sqlite3.Error as fault:
         raise explained(path, fault) from None
     finally:
+        # An empty file would look like a database that lost its content.
         if not existed and not path.stat().st_size:
             path.unlink()  # made by the lock
         lock.release()

@@ -97,6 +97,7 @@ class MemoryStorage:
     async def delete(self, key: str, expected: int, last: Value, *, marked: bool = False) -> Record:
         current = self._current(key, expected)
         revision = self._next()
+        # Both events at once: nobody can write between them, as nothing is awaited.
         if marked:
             current = self._append(Event(Record(key, revision, current.created, last.at(revision)), current))
             revision += 1
@@ -110,12 +111,14 @@ class MemoryStorage:
         past = self._history.since(after, prefix)
         if past:
             sink(past)
+        # Events at or before ``after`` are left out even where they are still to come.
         return self._subscribers.add(prefix, max(after, self.revision), sink)
 
     async def events(self, prefix: str, after: int, limit: int) -> tuple[Sequence[Event], int]:
         if after < self.compacted:
             raise Compacted(after, self.compacted)
         past = self._history.since(after, prefix)
+        # Cut at whole revisions, each of which is one event.
         if len(past) > limit:
             return past[:limit], past[limit - 1].revision
         return past, self.revision

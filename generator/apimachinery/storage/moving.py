@@ -75,6 +75,7 @@ async def copy_objects(
     CopyRefused, StorageError."""
     if hidden := dict(source.unreadable):
         key, reason = min(hidden.items())
+        # A copy without them would look complete.
         raise CopyRefused(f"the source has {len(hidden)} objects that cannot be read: {key}: {reason}, …")
     page = await source.list("")
     wanted = {record.key: record for record in page.records}
@@ -96,9 +97,11 @@ async def copy_objects(
 
 async def _break(before: int, target: Storage, pass_revision: Callable[[], Any] | None) -> bool:
     """Sees to it that no revision of the source can be read in the target; whether it could."""
+    # Writes of the copy are seen here before the target's revision is compared.
     await target.catch_up()
     behind = before - target.revision
     if behind >= 0 and pass_revision is not None and behind <= SKIPPED_ONE_BY_ONE:
+        # One more than behind: the source's own revision must be out of reach too.
         async for _ in _at_once(range(behind + 1), lambda _: pass_revision()):
             pass
         await target.catch_up()
@@ -127,6 +130,7 @@ async def _at_once(items: Iterable[Any], act: Callable[[Any], Any]) -> AsyncIter
 async def _create(target: Storage, record: Record) -> None:
     try:
         await target.create(record.key, _value(record))
+    # What was listed as absent is there now: two writers would make a mix of two states.
     except KeyExists:
         raise CopyRefused(f"somebody else writes to the target: {record.key} was not there before") from None
 
@@ -137,6 +141,7 @@ def _value(record: Record) -> Value:
 
 
 def _same(one: Record, other: Record | None) -> bool:
+    # Compared at one revision, since each store stamps its own into the object.
     return other is not None and at_other_revision(one.value, 1) == at_other_revision(other.value, 1)
 
 
@@ -155,6 +160,7 @@ async def _rewrite(storage: Storage, record: Record | None) -> None:
     while record is not None:
         try:
             await storage.update(record.key, record.revision, _value(record))
+        # A live cluster goes on writing; the newer object is the one to write again.
         except RevisionConflict as conflict:
             record = conflict.current
         else:
@@ -181,6 +187,7 @@ async def check_objects(storage: Storage) -> Findings:
     at = 0
     while True:
         page = await storage.list("", at=at, after=after, limit=PAGE)
+        # All pages at the revision of the first one.
         at = found.revision = page.revision
         for record in page.records:
             resource = record.key[: record.key.index("/", record.key.index("/", 1) + 1)]
@@ -223,6 +230,7 @@ def fault_of(record: Record) -> str:
     if not obj.kind or not obj.api_version:
         return "has no kind or apiVersion"
     own = obj.api_version.rpartition("/")[0]
+    # Events are served by two groups and stored once, under the core group.
     if own != group and not (group == "" and own == "events.k8s.io"):
         return f"is of {obj.api_version}"
     if not metadata.uid:

@@ -64,6 +64,7 @@ class RecordTree:
 
     def run(self, scope: str) -> Run:
         """The records below ``scope`` if it ends with a slash, else the one record whose key it is."""
+        # Whoever has a run may read it on any thread, so all nodes are shared from here on.
         self._own.clear()
         return Run(self._root, scope)
 
@@ -119,6 +120,7 @@ class RecordTree:
             node = self._root = self._copied(node)
         while isinstance(node, Inner):
             index = bisect_right(node.firsts, key) - 1
+            # A key before all others goes into the first leaf.
             if index < 0:
                 index = 0
             path.append((node, index))
@@ -140,6 +142,7 @@ class RecordTree:
     def _split(self, path: list[tuple[Inner, int]], wide: Node) -> None:
         """Puts two nodes in place of one that has become too wide, and so on upwards."""
         while True:
+            # Once replaced, its id may be used by another object.
             del self._own[id(wide)]
             halves = [self._owned(half) for half in _halves(wide)]
             if not path:
@@ -153,6 +156,7 @@ class RecordTree:
 
     def _shrink(self, node: Inner, place: int, narrow: Node) -> None:
         """Joins a node that has become narrow with a neighbour, or takes it out where it is empty."""
+        # Not the tree's own any more: the joined node replaces it.
         self._own.pop(id(narrow), None)
         if not _width(narrow):
             _replace(node, place, place + 1, [])

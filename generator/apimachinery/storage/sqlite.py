@@ -91,6 +91,7 @@ class SqliteStorage:
         revision that was acknowledged.
         """
         path = path.resolve()
+        # Looked at before the lock: that makes an empty file where there is none.
         lock = FileLock(path)
         emptied = lock.emptied()
         lock.acquire()
@@ -103,10 +104,12 @@ class SqliteStorage:
                 log.warning(
                     "others could read the database; now its owner alone can", extra={"path": str(path)}
                 )
+            # Before the state is read: a log that lost writes must not be served.
             refuse_lost_writes(path, opened, lock)
             opened.refuse_hidden_rows()
             storage = cls(opened, lock, Reserve(path.with_name(path.name + ".reserve")))
         except BaseException as fault:
+            # The database first: releasing the lock lets another process open it.
             if opened is not None:
                 opened.close()
             lock.release()
@@ -164,6 +167,7 @@ class SqliteStorage:
             high = min(low + limit, len(keys)) if limit else len(keys)
             return RecordPage(records[low:high], revision, len(keys) - high)
         if self._keys is None:
+            # Sorted on demand: most requests read the watch cache instead.
             self._keys = sorted(self._records)
         low = max(bisect_left(self._keys, prefix), bisect_right(self._keys, after))
         end = bisect_left(self._keys, prefix + "\U0010ffff", low) if prefix else len(self._keys)
@@ -172,6 +176,7 @@ class SqliteStorage:
 
     async def create(self, key: str, value: Value) -> Record:
         check_size(value)
+        # After this nothing is awaited up to number(), so nobody else can take the key.
         await self._commits.settled(key)
         if key in self._records or key in self.unreadable:
             raise KeyExists(key)
@@ -202,6 +207,7 @@ class SqliteStorage:
         return await self._commits.append(Event(record, current, deleted=True), mark)
 
     async def watch(self, prefix: str, after: int, sink: Sink, reset: Reset | None = None) -> RunningWatch:
+        # The past is read in steps; events may be committed meanwhile, so the end is looked at again.
         while after < self._commits.revision:
             past, after = await self.events(prefix, after, REPLAYED_PER_STEP)
             if past:

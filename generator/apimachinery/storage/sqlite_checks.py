@@ -41,6 +41,7 @@ class Damaged(StorageFileError):
 def checksum(key: str, revision: int, created: int, deleted: int, value: bytes) -> int:
     """CRC-32 of a row; finds bits that changed, not a forger."""
     seed = (revision ^ created << 1 ^ deleted) & 0xFFFFFFFF
+    # The revision is part of it, so a row that was copied to another place is noticed.
     return zlib.crc32(value, zlib.crc32(key.encode(), seed))
 
 
@@ -74,6 +75,7 @@ def explained(path: Path, fault: sqlite3.Error) -> StorageFileError:
 
 def refuse_hidden_rows(path: Path, connection: sqlite3.Connection) -> None:
     """Raises StorageFileError where the index lacks rows, which a start would not see then."""
+    # total() instead of sum(): that one fails on overflow.
     rows = connection.execute("SELECT count(*), total(revision) FROM log NOT INDEXED").fetchone()
     entries = connection.execute(_REACHED).fetchone()
     if rows != entries:

@@ -91,6 +91,7 @@ class Commits:
         self._next: _Batch = []
         self._scheduled = False
         self._disk = asyncio.Lock()
+        # One thread: SQLite's writer is used by one thread at a time, and commits stay in order.
         self._thread = ThreadPoolExecutor(1, "kubewright-commit")
         self._healing: asyncio.Task[None] | None = None
         self.failed = ""
@@ -105,6 +106,7 @@ class Commits:
     def begin(self) -> None:
         """Notes the newest revision, and takes the space that deletions need on a full disk; without it the disk is
         full already."""
+        # A power cut may lose the log's end; the mark in the lock file then shows that something is missing.
         self._lock.set_mark(self._identity, self.revision)
         if not self._reserve.take():
             self._begin_full("there is no room for the reserve that deletions need on a full disk")
@@ -116,6 +118,7 @@ class Commits:
 
     async def settled(self, key: str) -> None:
         """Returns when nobody writes a key. Raises StorageClosed."""
+        # Again: whoever is woken first may have begun another write of the key.
         while (busy := self._busy.get(key)) is not None:
             await asyncio.wait((busy,))
         if self._closed or self.failed:
@@ -159,6 +162,7 @@ class Commits:
         if self._log.kept is not None:
             self._log.kept.expect(events)
         pending = _Pending(events, loop.create_future(), loop.create_future(), time.monotonic())
+        # From here on the key is busy; a second write of it waits in settled.
         self._busy[event.record.key] = pending.settled
         self._next.append(pending)
         if not self._scheduled:
@@ -172,9 +176,11 @@ class Commits:
 
     async def _commit(self) -> None:
         while self._next:
+            # Nobody else writes meanwhile; what arrives now goes into the next batch.
             async with self._disk:
                 batch, self._next = self._next, []
                 failure = await self._write(batch)
+                # Deletions, and updates that do not grow, still fit into the reserve.
                 if isinstance(failure, StorageFull):
                     self._settle_batch([pending for pending in batch if pending.grows], failure)
                     batch = [pending for pending in batch if not pending.grows]
@@ -188,6 +194,7 @@ class Commits:
                     batch = [pending for pending in batch if pending.since <= late]
             if batch and failure is not None:
                 self._settle_batch(batch, failure)
+        # Only now: an append during the last write would otherwise begin a second task.
         self._scheduled = False
 
     async def _write(self, batch: _Batch) -> StorageError | None:
@@ -200,12 +207,14 @@ class Commits:
             )
         except sqlite3.Error as fault:
             self._log.roll_back()
+            # The extended code's low byte is the primary one.
             code = getattr(fault, "sqlite_errorcode", 0) & 0xFF
             if _is_full(fault):
                 self._begin_full(str(fault))
                 return StorageFull(f"the disk is full: {fault}")
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 return StorageBusy(f"another program holds a lock on the database: {fault}")
+            # After a failed sync nobody knows what is on the disk; going on could acknowledge what is lost.
             self.failed = f"{fault}; open the storage again"
             log.error("the storage takes no more writes until the server is started again: %s", fault)
             return StorageClosed(f"the write may or may not be durable: {fault}")
@@ -214,6 +223,7 @@ class Commits:
     def _write_batch(self, batch: _Batch, events: Sequence[Event], until: float) -> None:
         """Writes a batch on the committing thread, and has the loop settle it in its next turn."""
         self._write_events(events, until)
+        # From the thread, not after the future: that would cost the loop one turn more for each batch.
         self._loop.call_soon_threadsafe(self._settle_batch, batch, None)
 
     def _write_events(self, events: Sequence[Event], until: float) -> None:
@@ -231,6 +241,7 @@ class Commits:
                     log.warning(
                         "writes wait: another program (a sqlite3 shell?) holds a lock on the database"
                     )
+                # busy_timeout is short, so that the time is looked at between two waits.
                 if time.monotonic() > until:
                     raise
         if self._blocked:
@@ -265,11 +276,13 @@ class Commits:
             )
 
     def _settle_batch(self, batch: _Batch, failure: StorageError | None) -> None:
+        # First all keys become free: publishing may make somebody write one of them again.
         for pending in batch:
             del self._busy[pending.events[-1].record.key]
         if failure is None:
             events = _events(batch)
             self.revision = events[-1].revision
+            # Watches before writers: whoever wrote finds the write in the watch cache.
             self._publish(events)
         for pending in batch:
             pending.settled.set_result(None)
@@ -300,6 +313,7 @@ class Commits:
     async def _heal(self) -> None:
         """Takes writes again when there is room: made by somebody else, or by forgetting what was deleted."""
         while not self.failed:
+            # Polling: no event says that there is room again.
             await asyncio.sleep(HEAL_SECONDS)
             async with self._disk:
                 if await asyncio.get_running_loop().run_in_executor(self._thread, self._has_room):
@@ -333,6 +347,7 @@ class Commits:
 
     def _forget_on_disk(self, revision: int) -> None:
         """Compacts on the committing thread, in steps; gives the reserve back first, so that there is room for it."""
+        # A deletion of rows needs pages in the write-ahead log before it frees any.
         self._reserve.give_all()
         try:
             if revision > self.compacted:
@@ -344,6 +359,7 @@ class Commits:
                 low = self._log.forget(low, revision, COMPACTED_PER_STEP, for_room=True)
             self._log.shrink_in_steps()
         finally:
+            # Taken again as far as there is room now; a quarter stays free for SQLite's own files.
             self._reserve.take()
             self._reserve.give_quarter()
 

@@ -62,6 +62,7 @@ INSERT INTO facts VALUES ('compacted', 1);
 
 _INSERT = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)"
 # A bare column next to max() comes from the row of the maximum (documented by SQLite).
+# GROUP BY key uses the index, so a state is read without sorting.
 _STATE = """
 SELECT key, max(revision), created, deleted, value, checksum FROM log
 WHERE key >= ? AND key < ? AND revision <= ? GROUP BY key ORDER BY key
@@ -148,6 +149,7 @@ class Log:
         living: list[Record] = []
         damaged: list[tuple[str, int]] = []
         rows = self._reader.execute(_STATE, (prefix, prefix + _LAST_KEY, revision))
+        # The checksum is checked before decryption, to tell a damaged row from a lost key.
         for key, at, created, deleted, value, said in rows:
             if not is_whole(key, at, created, deleted, value, said):
                 damaged.append((key, at))
@@ -229,11 +231,13 @@ class Log:
 
     def write(self, events: Sequence[Event]) -> None:
         """Makes events durable in one transaction. Waits ``LOCK_SECONDS`` for the lock of another program."""
+        # Encoded before BEGIN, so that the lock is held for as short as possible.
         rows = list(map(self._row, events))
         if len(rows) == 1 and self.kept is None:
             # One statement is a transaction. Each more lets go of the interpreter, and others keep it for a while.
             self._writer.execute(_INSERT, rows[0])
             return
+        # IMMEDIATE: a deferred transaction could fail with BUSY in the middle, where SQLite does not wait.
         self._writer.execute("BEGIN IMMEDIATE")
         self._writer.executemany(_INSERT, rows)
         if self.kept is not None:
@@ -272,6 +276,7 @@ class Log:
         if self.kept is None or for_room:
             self._writer.execute(_FORGET, {"low": low, "high": high})
             return high
+        # In one transaction: a version is in one of the two tables at any time.
         self._writer.execute("BEGIN IMMEDIATE")
         self.kept.move(low, high)
         self._writer.execute(_FORGET, {"low": low, "high": high})
@@ -293,6 +298,7 @@ class Log:
                 continue
             if not wanted(record):
                 continue
+            # One version is always answered, however large it is.
             if len(found) == asked.limit or (found and size + len(record.value) > asked.most_bytes):
                 return found, True
             size += len(record.value)
@@ -318,6 +324,7 @@ class Log:
 
     def shrink(self) -> None:
         """Gives free pages back to the file system and empties the write-ahead log."""
+        # 4,096 pages at a time: moving all of them would hold the disk for seconds.
         self._writer.execute("PRAGMA incremental_vacuum(4096)").fetchall()
         self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
@@ -346,15 +353,20 @@ class Log:
 
     def close(self) -> None:
         """Closes the file; the write-ahead log is merged and gone."""
+        # The reader first: the last connection that closes merges the log, and must be able to write.
         self._reader.close()
         self._writer.close()
 
 
 def _connect(path: Path, timeout: float = LOCK_SECONDS) -> sqlite3.Connection:
+    # isolation_level None: transactions are begun and ended here, never by the module.
     connection = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
+    # Takes effect only before the first table is made, hence first.
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    # FULL syncs the log with each commit; NORMAL could lose acknowledged writes in a power cut.
     connection.execute("PRAGMA synchronous = FULL")
+    # On macOS a plain fsync leaves the data in the drive's cache.
     connection.execute("PRAGMA fullfsync = ON")
     connection.execute(f"PRAGMA journal_size_limit = {64 << 20}").fetchone()
     return connection
@@ -365,6 +377,7 @@ def _recognize(connection: sqlite3.Connection, path: Path) -> int:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (form,) = connection.execute("PRAGMA user_version").fetchone()
     if application == APPLICATION_ID:
+        # A newer program may have written what this one would misread.
         if form > FORMAT:
             raise StorageFileError(f"{path} has format {form}, this version reads format {FORMAT}")
         return int(form)

@@ -78,6 +78,7 @@ class WatchCache:
         """Reads the storage's present state and follows it from there. ``judge`` knows what an object is: what it finds
         wrong of what came from elsewhere is kept from readers."""
         cache = cls(storage, judge)
+        # The page and its revision belong together, so the watch below goes on exactly where it ends.
         page = await storage.list("")
         cache._opened = page.revision
         loaded: dict[str, list[Record]] = {}
@@ -173,6 +174,7 @@ class WatchCache:
         for event in events:
             resource = self._of(event.record.key)
             before = resource.window_bytes
+            # What this process wrote is good; only records of others have to be judged.
             if event.record.foreign or self._refused:
                 taken = self._judged(event, resource)
                 if taken is None:
@@ -187,12 +189,14 @@ class WatchCache:
         """The event as readers may see it: what was there before is what they have seen, and a record that is not
         served changes nothing for them."""
         key = event.record.key
+        # A write to a refused key makes it readable again, or is refused anew below.
         was_refused = self._refused.pop(key, None)
         if not event.deleted and not self._is_good(event.record):
             return None
         if was_refused is None:
             return event
         shown = resource.get(key)
+        # Readers never saw what was refused: to them its replacement is a creation.
         return None if event.deleted and shown is None else Event(event.record, shown, event.deleted)
 
     @property
@@ -202,10 +206,12 @@ class WatchCache:
 
     def _shorten(self) -> None:
         """Halves the longest pasts of resources."""
+        # The longest first: a few resources hold nearly all of it.
         for resource in sorted(self._resources.values(), key=lambda each: -each.window_bytes):
             before = resource.window_bytes
             resource.shorten(before // 2)
             self.held += resource.window_bytes - before
+            # Down to three quarters, so that this does not happen with each event.
             if self.held <= ALL_WINDOWS_BYTES * 3 // 4:
                 return
 
@@ -246,6 +252,7 @@ class ResourceCache:
     def stamp(self, scope: str) -> int:
         """The revision of the last change in a scope, as far as known; never less than the true one."""
         stamps = self._stamps
+        # Stamps are kept for resources and namespaces; one object's is that of its namespace, which is never less.
         if scope not in stamps and not scope.endswith("/"):
             scope = scope[: scope.rfind("/") + 1]
         return stamps.get(scope, self._opened)
@@ -254,6 +261,7 @@ class ResourceCache:
         """The state of a scope now."""
         run = self._runs.get(scope)
         if run is None:
+            # Each change clears them anyway; the bound is for many scopes read between two changes.
             if len(self._runs) >= KEPT_RUNS:
                 self._runs.clear()
             run = self._runs[scope] = self._tree.run(scope)
@@ -264,6 +272,7 @@ class ResourceCache:
         if revision > self.revision:
             raise FutureRevision(revision, self.revision)
         now = self.snapshot(scope)
+        # Nothing changed since: the present state is that state, without any work.
         if revision >= now.stamp and revision >= self._storage.compacted:
             return Snapshot(now.records, revision, now.stamp)
         past = self._kept_past(scope, revision) if revision >= self._storage.compacted else None
@@ -271,6 +280,7 @@ class ResourceCache:
             past = self._undo(revision)
         if past is None:
             page = await self._storage.list(scope, at=revision)
+            # The prefix of a name is also that of longer names; only whole scopes count.
             past = RecordTree.of([record for record in page.records if _within(record.key, scope)])
             present = self._records
             gone = sum([len(each.value) for each in page.records if present.get(each.key) is not each])
@@ -282,6 +292,7 @@ class ResourceCache:
         found: list[Event] = []
         if revision < self._window_start:
             return None
+        # Backwards: what is asked for are nearly always the last few events.
         for event in reversed(self._window):
             if event.revision <= revision:
                 break
@@ -334,10 +345,12 @@ class ResourceCache:
                 self._forget_superseded()
         if self._listeners:
             for scope in {self.prefix, namespace, key}:
+                # A copy: listeners may stop themselves, or others, while they are called.
                 for listener in tuple(self._listeners.get(scope, ())):
                     listener(event)
 
     def _update(self, key: str, event: Event) -> None:
+        # Runs are slices of the tree as it was.
         if self._runs:
             self._runs.clear()
         if not event.deleted:

@@ -49,12 +49,14 @@ class AesCbc:
 
     def encrypt(self, value: bytes, place: bytes) -> bytes:
         padder = PKCS7(BLOCK * 8).padder()
+        # A new vector for each value: equal values must not look equal.
         vector = os.urandom(BLOCK)
         encryptor = BlockCipher(self._algorithm, CBC(vector)).encryptor()
         padded = padder.update(value) + padder.finalize()
         return vector + encryptor.update(padded) + encryptor.finalize()
 
     def decrypt(self, data: bytes, place: bytes) -> bytes:
+        # At least one block besides the vector: padding always adds something.
         if len(data) < 2 * BLOCK or len(data) % BLOCK:
             raise CipherError("the stored data has no whole blocks")
         decryptor = BlockCipher(self._algorithm, CBC(data[:BLOCK])).decryptor()
@@ -81,6 +83,7 @@ class AesGcm:
         if len(data) < GCM_NONCE + BLOCK:
             raise CipherError("the stored data is too short")
         try:
+            # The place is authenticated, so a value cannot be moved to another object.
             return self._cipher.decrypt(data[:GCM_NONCE], data[GCM_NONCE:], place)
         except InvalidTag:
             raise CipherError("the key does not fit, or the data is damaged or of another object") from None
@@ -101,6 +104,7 @@ class SecretBox:
         self._fault = CryptoError
 
     def encrypt(self, value: bytes, place: bytes) -> bytes:
+        # The nonce is written in front by the library.
         return bytes(self._box.encrypt(value, os.urandom(BOX_NONCE)))
 
     def decrypt(self, data: bytes, place: bytes) -> bytes:

@@ -68,10 +68,12 @@ class Encryption:
 
     def open(self, key: str, place: bytes, stored: bytes) -> bytes:
         """The value of what is stored. Raises Unreadable."""
+        # Values from before encryption was configured are still read.
         if not stored.startswith(PREFIX):
             return stored
         providers = self._providers(key)
         for provider in providers:
+            # The words name provider and key, so no other key is tried.
             if provider.cipher is not None and stored.startswith(provider.words):
                 try:
                     return provider.cipher.decrypt(stored[len(provider.words) :], place)
@@ -150,10 +152,12 @@ def _provider(described: Any, place: str) -> Iterator[Provider]:
     keys = options.get("keys") if isinstance(options, Mapping) else None
     if not isinstance(keys, list) or not keys:
         raise ConfigurationError(f"{place}.{name}.keys: must list at least one key")
+    # Later keys only read: they are those of before a rotation.
     for number, key in enumerate(keys):
         at = f"{place}.{name}.keys[{number}]"
         if not isinstance(key, Mapping) or not isinstance(key.get("name"), str) or not key["name"]:
             raise ConfigurationError(f"{at}.name: must be a name")
+        # The name is written between colons.
         if ":" in key["name"]:
             raise ConfigurationError(f"{at}.name: may not contain ':'")
         try:

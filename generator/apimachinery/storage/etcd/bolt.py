@@ -46,6 +46,7 @@ class BoltFile:
         self._path = path
         try:
             with path.open("rb") as file:
+                # Mapped, not read: a database may be larger than memory.
                 self._data: mmap.mmap | bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as fault:
             raise BoltError(f"cannot read {path}: {fault}") from None
@@ -78,12 +79,14 @@ class BoltFile:
 
     def _check_hash(self) -> None:
         """Checks that a snapshot's bytes have the hash it names."""
+        # bbolt writes whole pages; 32 bytes more than that are the hash of a snapshot.
         if self._size % 512 != _HASH_BYTES:
             return
         whole = memoryview(self._data)
         try:
             if hashlib.sha256(whole[:-_HASH_BYTES]).digest() != bytes(whole[-_HASH_BYTES:]):
                 raise BoltError(f"{self._path} is damaged: its SHA-256 is not the one at its end")
+        # A view that is not released would keep the map from being closed.
         finally:
             whole.release()
         self._size -= _HASH_BYTES
@@ -91,12 +94,14 @@ class BoltFile:
     def _meta(self) -> tuple[int, int]:
         """The page size, and the root of the newest whole transaction."""
         found: list[tuple[int, int, int]] = []
+        # The page size is in the meta page itself, so page 1 is looked for at every size there can be.
         for start in (0, *_SIZES):
             meta = self._meta_at(start)
             if meta is not None and (start == 0 or meta[1] == start):
                 found.append(meta)
         if not found:
             raise BoltError(f"{self._path} is no etcd database: it has no valid meta page")
+        # The higher transaction: bbolt writes the two meta pages by turns.
         _, page_size, root = max(found)
         return page_size, root
 
@@ -113,6 +118,7 @@ class BoltFile:
         return transaction, page_size, root
 
     def _tree(self, page: int, seen: set[int], depth: int) -> Iterator[tuple[bytes, bytes, bool]]:
+        # Pages that form a circle would be read for ever.
         if page in seen or depth > _DEPTH:
             raise BoltError(f"{self._path}: page {page} is below itself")
         seen.add(page)

@@ -34,6 +34,7 @@ class Compaction:
             return False
         mark = messages.PutRequest(key=COMPACTION_KEY, value=b"%d" % revision)
         present = messages.RequestOp(request_range=messages.RangeRequest(key=COMPACTION_KEY))
+        # The version counts writes of the key: only one of the servers that saw the same number succeeds.
         turn = messages.Compare(
             result=messages.EQUAL, target=messages.VERSION, key=COMPACTION_KEY, version=self._turn
         )
@@ -47,6 +48,7 @@ class Compaction:
             return True
         for kv in answer.responses[0].response_range.kvs:
             self._turn = kv.version
+            # Never beyond what this process has seen, or its own reads would be refused.
             if kv.value.isdigit():
                 self.note(min(int(kv.value), self._freshness.revision))
         return False
@@ -62,6 +64,7 @@ class Compaction:
         try:
             await self._connection.read(messages.COMPACT, messages.CompactionRequest(revision=revision))
         except EtcdRefusal as refusal:
+            # Somebody else has compacted further; what was wanted is done.
             if "compacted" not in refusal.details:
                 raise
         self.note(revision)

@@ -81,6 +81,7 @@ class EtcdConnection:
 
     def move_on(self, endpoint: str) -> None:
         """Uses the next member, unless somebody has moved on from ``endpoint`` already."""
+        # Many calls fail at once when a member goes; only the first one changes the member.
         if endpoint == self.endpoint:
             self._at += 1
 
@@ -107,6 +108,7 @@ class EtcdConnection:
             endpoint = self.endpoint
             left = until - time.monotonic()
             try:
+                # Each attempt has a time of its own, so that a hung member leaves time for another one.
                 answer = await self._call(method, endpoint)(
                     request, timeout=min(ATTEMPT_SECONDS, max(left, 0.01))
                 )
@@ -128,10 +130,12 @@ class EtcdConnection:
             endpoint = self.endpoint
             left = until - time.monotonic()
             try:
+                # The whole time: an attempt that was cut off could not be repeated anyway.
                 answer = await self._call(messages.TXN, endpoint)(request, timeout=max(left, 0.01))
             except grpc.aio.AioRpcError as fault:
                 if fault.code() not in _MOVING_ON:
                     raise _refusal(fault) from None
+                # The text of the error is the only thing that tells the two cases apart.
                 details = (fault.details() or "").lower()
                 if "database space exceeded" in details:
                     raise StorageFull(f"etcd: {fault.details()}") from None

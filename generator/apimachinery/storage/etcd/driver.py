@@ -83,7 +83,7 @@ class EtcdStorage:
         log_unread(storage.unread)
         follower = storage._follow()
         storage._health.start()
-        # A watch that begins behind the newest revision is served by etcd's slower way.
+        # A watch that begins at the newest revision is spared etcd's slower path for watches that lag.
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(follower.started(), READ_SECONDS)
         return storage
@@ -167,6 +167,7 @@ class EtcdStorage:
 
     async def delete(self, key: str, expected: int, last: Value, *, marked: bool = False) -> Record:
         if marked:
+            # Two transactions: etcd allows a key to be written only once in each.
             expected = (await self._writes.update(key, expected, last)).revision
         return await self._writes.delete(key, expected, last)
 
@@ -190,6 +191,7 @@ class EtcdStorage:
         if after >= until:
             return [], until
         events = await self._past.events(prefix, after, until, self._event_revision)
+        # Cut at whole events; the caller goes on from the revision of the last one.
         if len(events) > limit:
             events = events[:limit]
         return events, events[-1].revision if len(events) == limit else until
@@ -218,6 +220,7 @@ class EtcdStorage:
         seen = self.revision
         for one in raw:
             kv = one.kv
+            # Events of one revision come together, so only whole revisions are skipped.
             if kv.mod_revision <= seen and not events:
                 continue  # seen before the stream broke
             key = self._keys.from_etcd(kv.key)
@@ -241,6 +244,7 @@ class EtcdStorage:
         """Reads the present state, and publishes nothing; the records of before."""
         records, revision, unread = await self._past.state()
         self._freshness.revision = revision
+        # Keys that are no objects of a resource have no name here.
         named = {self._keys.from_etcd(place) or "": reason for place, reason in unread.items()}
         return self._present.replace(records, unread, named)
 
@@ -249,6 +253,7 @@ class EtcdStorage:
         log.warning("events were compacted before they came; the state is read again")
         before = await self._load()
         self.note_compacted(compacted)
+        # Not known any more; a replay must not take it for the end.
         self._event_revision = 0
         self._subscribers.reset()
         self._publish(self._present.differences(before, self.revision), self.revision)

@@ -59,6 +59,7 @@ class Follower:
         stream = self._stream
         if stream is None:
             return
+        # gRPC streams take one write at a time.
         async with self._writing:
             with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
                 await stream.write(messages.WatchRequest(progress_request=messages.WatchProgressRequest()))
@@ -83,6 +84,7 @@ class Follower:
             except grpc.aio.AioRpcError as fault:
                 log.warning("the stream of events broke: %s", fault.details() or fault.code())
                 self._connection.move_on(self._endpoint)
+            # cancel() of the stream raises CancelledError as well; only this task's own cancellation ends the loop.
             except asyncio.CancelledError:
                 task = asyncio.current_task()
                 if task is not None and task.cancelling():
@@ -93,6 +95,7 @@ class Follower:
                 stream, self._stream = self._stream, None
                 if stream is not None:
                     stream.cancel()
+            # A stream that brought something is opened again at once; one that fails each time waits longer.
             pause = FIRST_PAUSE if self._seen() > before else min(pause * 2, LAST_PAUSE)
             await asyncio.sleep(pause)
 
@@ -104,6 +107,7 @@ class Follower:
             range_end=self._keys.end,
             start_revision=self._seen() + 1,
             progress_notify=True,
+            # fragment: etcd splits answers above its limit for messages instead of breaking the stream.
             fragment=True,
         )
         async with self._writing:

@@ -79,6 +79,7 @@ class Freshness:
     async def _ask(self) -> None:
         try:
             while self._asked:
+                # Whoever asks from here on gets an answer of their own: this one may be older than their call.
                 asked, self._asked = self._asked, []
                 try:
                     if self.closed:
@@ -95,6 +96,7 @@ class Freshness:
             self._asking = None
 
     async def _newest(self) -> int:
+        # count_only of a key of ours: the cheapest read whose answer a quorum confirms.
         request = messages.RangeRequest(key=self._keys.barrier, count_only=True)
         answer = await self._connection.read(messages.RANGE, request)
         return int(answer.header.revision)
@@ -105,6 +107,7 @@ class Freshness:
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._settle_at(revision, waiter)
+        # The write is durable; that its event is late is no failure of the write.
         with contextlib.suppress(StorageUnreachable):
             await waiter
 
@@ -118,6 +121,7 @@ class Freshness:
         if self.closed:  # nobody would wake it any more
             waiter.set_exception(self._behind(revision))
             return
+        # The number breaks ties: futures cannot be compared.
         heapq.heappush(self._waiting, (revision, next(self._numbers), time.monotonic(), waiter))
         if self._pressing is None:
             self._pressing = asyncio.create_task(self._press())
@@ -129,9 +133,11 @@ class Freshness:
             while self._waiting and not self.closed:
                 await asyncio.sleep(PROGRESS_SECONDS)
                 now = time.monotonic()
+                # As long as a read may take.
                 self._give_up(now - READ_SECONDS)
                 if self.revision != seen:
                     seen, moved = self.revision, now
+                # Mostly the event is on its way already; etcd is asked only for those who wait for a while.
                 elif (
                     self._waiting and min(since for _, _, since, _ in self._waiting) < now - PROGRESS_SECONDS
                 ):
@@ -163,6 +169,7 @@ class Freshness:
         if not late:
             return
         self._waiting = [entry for entry in self._waiting if entry[2] >= before]
+        # Filtering breaks the order of a heap.
         heapq.heapify(self._waiting)
         for revision, _, _, waiter in late:
             if not waiter.done():
@@ -176,6 +183,7 @@ class Freshness:
     async def close(self) -> None:
         """Fails those who wait, and those who come."""
         self.closed = True
+        # The questions end by themselves, since the connection answers or fails in time.
         if self._asking is not None:
             await asyncio.gather(self._asking, return_exceptions=True)
         if self._pressing is not None:

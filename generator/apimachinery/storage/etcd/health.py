@@ -46,6 +46,7 @@ class Members:
         for endpoint, answer in zip(endpoints, answers, strict=True):
             if isinstance(answer, BaseException):
                 ordered = False  # it may be of any release
+                # Once, not every ten seconds.
                 if endpoint not in self._silent:
                     log.warning(
                         "a member does not answer", extra={"endpoint": endpoint, "reason": str(answer)}
@@ -89,6 +90,7 @@ class EtcdHealth:
             began = time.monotonic()
             with contextlib.suppress(StorageError):
                 await self._catch_up()
+                # When it was asked, not when it was answered: what is older than that may be missing.
                 self._answered = began
             if time.monotonic() - looked > MEMBERS_SECONDS:
                 looked = time.monotonic()

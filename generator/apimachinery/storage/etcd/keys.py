@@ -38,6 +38,7 @@ class Keys:
 
     def __init__(self, prefix: str) -> None:
         self._root = prefix
+        # The slash, so that /registry does not include /registry2.
         self.start = f"{prefix}/".encode()
         self.end = f"{prefix}0".encode()  # "0" follows "/"
         self.barrier = f"{prefix}/.kubewright/barrier".encode()
@@ -58,6 +59,7 @@ class Keys:
             path = key[len(self._root) :].decode()
         except UnicodeDecodeError:
             return None
+        # Some resources have one segment, some two (services/specs).
         first = path.find("/", 1)
         second = path.find("/", first + 1)
         if first < 0:
@@ -66,6 +68,7 @@ class Keys:
             found = _PREFIXES.get(path[:end])
             if found is not None:
                 return found + path[end:] if path[end:] else None
+        # A group of definitions has a dot in it; what has none and is not known is somebody else's.
         if "." not in path[1:first] or second <= first + 1 or len(path) == second + 1:
             return None
         if path[1] == ".":

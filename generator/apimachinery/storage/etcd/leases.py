@@ -25,11 +25,13 @@ class Leases:
 
     async def lease(self, ttl: int) -> int:
         """The number of a lease that lasts ``ttl`` seconds, or up to a minute longer. Raises StorageUnreachable."""
+        # One at a time, or all writers of a moment would grant leases of their own.
         async with self._granting:
             number, granted, keys = self._latest.get(ttl, (0, 0.0, 0))
             shared = min(SHARED_SECONDS, ttl)
             if not number or time.monotonic() - granted > shared or keys >= SHARED_KEYS:
                 began = time.monotonic()
+                # Longer than asked, since later keys of the same minute share it.
                 request = messages.LeaseGrantRequest(TTL=ttl + shared)
                 answer = await self._connection.read(messages.GRANT, request)
                 number, granted, keys = answer.ID, began, 0

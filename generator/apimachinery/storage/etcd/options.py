@@ -67,6 +67,7 @@ def parse_prefix(url: str, query: str) -> str:
 
 def _endpoint(text: str, url: str) -> str:
     host, found, port = text.rpartition(":")
+    # An IPv6 address without a port ends with its bracket.
     if not found or text.endswith("]"):
         host, port = text, str(DEFAULT_PORT)
     bracketed = host.startswith("[") and host.endswith("]")

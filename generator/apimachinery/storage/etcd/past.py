@@ -73,6 +73,7 @@ class Past:
                     self._add(answer.kvs, records, unread)
                     if not answer.more:
                         return records, revision, unread
+                    # The smallest key after the last one.
                     start = answer.kvs[-1].key + b"\0"
             except Compacted:
                 continue  # it took longer than the log is kept; again
@@ -85,6 +86,7 @@ class Past:
             try:
                 records[key] = self._reader.record(key, kv)
             except StorageError as fault:
+                # Named and left out: one bad value must not stop the start.
                 unread[bytes(kv.key)] = str(fault)
 
     async def record(self, key: str, revision: int) -> Record | None:
@@ -101,6 +103,7 @@ class Past:
             return RecordPage(shown, revision, len(rest) - len(shown))
         start, end = key_range(self._keys.to_etcd(prefix))
         if after > prefix:
+            # Behind the last key of the page before.
             start = self._keys.to_etcd(after) + b"\0"
         if not limit:
             return RecordPage(await self._all(start, end, revision), revision)

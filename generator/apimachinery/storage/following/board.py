@@ -20,6 +20,7 @@ class RevisionBoard:
     """Make it before the fork. One process writes."""
 
     def __init__(self) -> None:
+        # Anonymous and shared: a fork inherits the pages, and no file has a name that others could open.
         self._words = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("Q")[:_WORDS]
 
     @property

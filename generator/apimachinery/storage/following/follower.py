@@ -68,7 +68,7 @@ class FollowerStorage:
         self._records: dict[str, Record] = {}
         self._keys: list[str] | None = None
         self._revision = 0
-        self._early: list[LogPiece] = []  # came before the state was whole
+        self._early: list[LogPiece] = []  # arrived before the state was complete
         self._opened = asyncio.Event()
         self._condition = StorageCondition("", "", {})
         self._subscribers = Subscribers()
@@ -133,6 +133,7 @@ class FollowerStorage:
         if self._closed:
             raise StorageClosed("the storage is closed")
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # The number breaks ties: futures cannot be compared.
         heapq.heappush(self._waiting, (wanted, next(self._numbers), waiter))
         try:
             async with asyncio.timeout(BEHIND_SECONDS):
@@ -165,6 +166,7 @@ class FollowerStorage:
     async def _at(self, at: int) -> int:
         """The revision to read at."""
         if at == 0 or at > self._revision:
+            # Clients may know a revision from another process, which this copy reaches in a moment.
             await self.catch_up()
         if at == 0:
             return self._revision
@@ -221,6 +223,7 @@ class FollowerStorage:
     # Watching.
 
     async def watch(self, prefix: str, after: int, sink: Sink, reset: Reset | None = None) -> RunningWatch:
+        # The past comes from the writer in pieces; by the time it is here there may be more.
         while after < self._revision:
             past, after = await self.events(prefix, after, EVENTS_AT_ONCE)
             if past:
@@ -273,6 +276,7 @@ class FollowerStorage:
             self._early.append(changes)
             return
         seen = self._revision
+        # Without the changes that the state contained already.
         events = [self._apply(row) for row in changes.rows if row[1] > seen]
         if not events:
             return
@@ -289,6 +293,7 @@ class FollowerStorage:
         previous = self._records.get(record.key)
         if row[5]:
             self._records.pop(record.key, None)
+            # The sorted keys are made again when a list needs them; most changes do not alter them.
             self._keys = None
         else:
             if previous is None:
@@ -307,6 +312,7 @@ class FollowerStorage:
 
     def _lose(self) -> None:
         """Ends what waits for the writer, which is gone."""
+        # Whoever waits for the state must learn that it never comes.
         self._opened.set()
         for _, waiter in self._asked.values():
             if not waiter.done():

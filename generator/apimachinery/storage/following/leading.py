@@ -50,6 +50,8 @@ class Leader:
         """Sends the state, and from now on every change."""
         self._followers.add(connection)
         connection.send(self._condition())
+        # The state is sent in a task: changes that happen meanwhile go out between its pieces, and the reader keeps
+        # them.
         self._run(self._send_state(connection))
 
     def remove(self, connection: FrameConnection) -> None:
@@ -93,6 +95,7 @@ class Leader:
         self._board.compacted = self._storage.compacted
 
     def _publish(self, events: Sequence[Event]) -> None:
+        # Before the readers hear of it, as the board requires.
         self._note_revision(events[-1].revision)
         if not self._followers:
             return
@@ -101,6 +104,7 @@ class Leader:
             each.send_framed(data)
             if each.unsent > UNSENT_BYTES:
                 log.error("a reader does not take the log; it is started again")
+                # A slow reader would make the writer hold its log for it without bound.
                 each.abort()
 
     def _condition(self) -> StorageCondition:
@@ -113,6 +117,7 @@ class Leader:
             rows = [row_of(record) for record in page.records[low:high]]
             connection.send(StatePiece(page.revision, rows, high == len(page.records)))
             await connection.drain()
+            # Others have their turn between two pieces.
             await asyncio.sleep(0)
 
     async def _answer(self, connection: FrameConnection, asked: PastRequest) -> None:
