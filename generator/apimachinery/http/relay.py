@@ -198,7 +198,6 @@ async def _upgrade(request: Request, destination: Destination) -> Relayed:
     scheme, _, place = destination.root.partition("://")
     host, _, port = place.rpartition(":")
     context = destination.tls or (trusting() if scheme == "https" else None)
-    # The brackets of an IPv6 address belong to the URL, not to the host.
     host = host.strip("[]")
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
@@ -245,7 +244,6 @@ async def _upgrade(request: Request, destination: Destination) -> Relayed:
             # A refusal is passed on as it comes, in raw form.
             if status == 101:
                 await pump(tunnel, reader, writer)
-            # Some servers keep the connection open after a refusal.
             else:
                 async with asyncio.timeout(REFUSAL_SECONDS):
                     await _copy(reader, tunnel)

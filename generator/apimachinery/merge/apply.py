@@ -129,6 +129,8 @@ class FieldOwnership:
             raise MergeError(f"failed to decode managed fields: {error}") from None
         if applied.get("apiVersion") != self._api_version or applied.get("kind") != self._kind:
             raise BadPatch(f"invalid object type: {_gvk(applied)}")
+        # Objects from before server-side apply: what they hold must belong to somebody, or an apply would take it
+        # all.
         if live is not None and not managed:
             try:
                 managed = self._record(self._empty, base, managed, BEFORE_FIRST_APPLY, now)
@@ -138,6 +140,7 @@ class FieldOwnership:
                     "failed to create manager for existing fields: "
                     f"failed to convert new object ({_title(base)}) to smd typed: {faults}"
                 ) from None
+        # After the fields of the live object: kube-apiserver reports an unreadable owner first.
         if isinstance(_entries(applied), list):
             raise BadPatch("metadata.managedFields must be nil")
         owner = Owner(manager or "unknown", APPLY, "", self._subresource)
@@ -150,10 +153,13 @@ class FieldOwnership:
             merged, after = self._merge(base, applied, fields, managed, owner, force=force)
         except Misfit:
             raise self._unfit(base) from None
+        # The entry comes back with all fields of the apply; identity is taken off here.
         mine = after.pop(owner, None)
         if mine is not None and (kept := difference(mine.fields, NEVER_OWNED)):
+            # An apply that changes nothing keeps its time, so that nothing has to be written.
             time = mine.time if merged is base or same(merged, base) else now
             after[owner] = OwnedFields(mine.api_version, kept, time)
+        # Only kubectl's annotation follows; other appliers never wrote one.
         if manager == last_applied.MANAGER:
             merged = last_applied.follow(merged, applied)
         return _with_entries(merged, after)
@@ -191,10 +197,12 @@ class FieldOwnership:
         if live is None and not managed:
             return self._created(bare, manager, now)
         base = _without_entries(live) if live is not None else self._empty
+        # An object that was written before ownership was tracked: nobody gets it all by a small change.
         if not managed and live is not None and _metadata(live).get("uid"):
             return bare
         try:
             managed = self._record(base, bare, managed, manager, now)
+        # Ownership is bookkeeping: a write that is otherwise valid must not fail for it.
         except (Misfit, MergeError, RecursionError):
             return bare
         return _with_entries(bare, managed)
@@ -203,6 +211,7 @@ class FieldOwnership:
         """``new`` with the managedFields of its creator. Objects of one template have equal specs: which fields one has
         is found out once."""
         spec = new.get("spec")
+        # Small specs are mostly unique; a digest pays off only where a template makes many equal ones.
         digest = digest_of(spec, longest=SPEC_BYTES) if type(spec) is dict and len(spec) > 1 else None
         known = self._specs.get(digest) if digest is not None else None
         rest = new if known is None else {key: value for key, value in new.items() if key != "spec"}
@@ -220,6 +229,7 @@ class FieldOwnership:
 
     def _fits(self, name: str, live: JsonObject | None, new: JsonObject) -> bool:
         value = new.get(name)
+        # What was stored already may be wrong; only what this write changes is judged.
         if value is None or (live is not None and value == live.get(name)):
             return True
         try:
@@ -259,6 +269,7 @@ class FieldOwnership:
             fields = {**fields, **known}
         if fields:
             owner = Owner(manager or "unknown", UPDATE, self._api_version, self._subresource)
+            # One entry for each manager: the same manager's updates add up.
             if (previous := managed.get(owner)) is not None:
                 fields = union(previous.fields, fields)
             managed[owner] = OwnedFields(self._api_version, fields, now)
@@ -277,8 +288,10 @@ class FieldOwnership:
         version = self._api_version
         try:
             return self._updater.apply(live, applied, fields, version, managed, owner, force=force)
+        # Only now: checking the live object costs a walk, and most applies have no conflict.
         except OwnedByOthers as conflict:
             allowed: FieldSet | None = None
+            # kubectl may take over fields from its own client-side apply without --force.
             if owner.manager == last_applied.MANAGER:
                 allowed = last_applied.unchanged_since(live, self._type, version)
             refused = _conflicts(conflict.fields, allowed or {})
@@ -295,6 +308,7 @@ def keep_times(live: JsonObject, new: JsonObject) -> JsonObject:
     ``live``: so a no-op write changes nothing, not even a time.
     """
     old_entries, new_entries = _entries(live), _entries(new)
+    # Cheap comparisons first: most writes change the number of entries, or nothing at all.
     if (
         not new_entries
         or not old_entries

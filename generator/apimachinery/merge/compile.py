@@ -66,6 +66,7 @@ class MergeTypes:
 
     def compile(self, declared: Type) -> MergeType:
         """The merge type of any declaration over this table. Raises ``SchemaError``."""
+        # A copy: a table that does not compile must not leave half of its types behind.
         compiling = _Compiling(self._table, dict(self._done))
         compiled = compiling.type(declared)
         compiling.settle()
@@ -83,6 +84,7 @@ class _Compiling:
     def type(self, declared: Type, atomic: bool | None = None) -> MergeType:
         if isinstance(declared, Ref):
             return self._ref(declared, atomic)
+        # The shell before its parts, since a type may contain itself.
         compiled = self._shell(declared, atomic)
         self._fill(compiled, declared)
         return compiled
@@ -100,6 +102,7 @@ class _Compiling:
                     raise SchemaError(f"type {ref.name!r} of the merge schema refers to itself")
                 return self._ref(target, override)
             found = self._shell(target, override)
+            # Registered before it is filled, for the same reason.
             self.named[key] = found
             self._fill(found, target)
         return found
@@ -114,6 +117,7 @@ class _Compiling:
             made = AtomicType(list, None) if whole else KeyedType(self._keys(declared))
         elif isinstance(declared, MapOf | Struct):
             made = AtomicType(dict, None) if (declared.atomic if atomic is None else atomic) else StructType()
+        # UNTYPED compares as a whole and takes any form.
         elif declared == COMMON_TYPES[UNTYPED.name]:
             made = AtomicType(None, None)
             made.leaf = LEAF_TYPES[Kind.ANY] | made.leaf
@@ -158,6 +162,7 @@ class _Compiling:
     def settle(self) -> None:
         """Spreads inexactness from the places where a boolean and a number may both stand to all above
         them."""
+        # Repeated until nothing changes: inexactness passes through recursive types.
         changed = True
         while changed:
             changed = False

@@ -31,6 +31,7 @@ def in_order(elements: Iterable[str]) -> list[str]:
 
 def _ranked(elements: list[str]) -> Callable[[str], tuple[Any, ...]]:
     """The rank; not kept where an element is long, for clients write them."""
+    # A kept rank keeps its element alive; a client could fill the cache with megabytes.
     return _rank if max(map(len, elements)) < LONGEST_KEPT else _rank.__wrapped__
 
 

@@ -63,6 +63,7 @@ def has(fields: FieldSet, path: Sequence[str]) -> bool:
 
 def paths(fields: FieldSet) -> Iterator[Path]:
     """The members, each node's own ones sorted and before those below them (kube-apiserver's order)."""
+    # Members first, then what is below them: the order in which kube-apiserver lists conflicts.
     elements = in_order(key for key in fields if key != ".")
     for element in elements:
         if is_member(fields[element]):
@@ -101,6 +102,7 @@ def intersection(a: FieldSet, b: FieldSet) -> FieldSet:
     if a is b:
         return a
     out: FieldSet = {}
+    # The smaller set is walked, the larger one looked up.
     if len(b) < len(a):
         a, b = b, a
     for element, node in a.items():
@@ -108,6 +110,7 @@ def intersection(a: FieldSet, b: FieldSet) -> FieldSet:
         if other is None:
             continue
         if node and other:
+            # Equal subtrees are common, and are shared instead of rebuilt.
             common = node if node == other else intersection(node, other)
             if common:
                 out[element] = LEAF if len(common) == 1 and "." in common else common
@@ -131,7 +134,9 @@ def recursive_difference(a: FieldSet, b: FieldSet) -> FieldSet:
 
 
 def _without(a: FieldSet, b: FieldSet, *, recursive: bool) -> FieldSet:
+    # A result is made only when something differs; unchanged sets are returned as they are.
     out: FieldSet | None = None
+    # Whichever has fewer elements is walked.
     for element in b if len(b) <= len(a) else a:
         node = a.get(element)
         other = b.get(element)

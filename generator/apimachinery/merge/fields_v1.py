@@ -44,6 +44,7 @@ def _canonical(element: str) -> str | None:
     kind, rest = element[0], element[2:]
     if kind == "f":
         return element
+    # As the Go library: elements of an unknown kind are dropped, so that a newer server's entries can be read.
     if kind not in "kvi":
         return None
     try:
@@ -68,6 +69,7 @@ def parse(fields: Any, depth: int = 0) -> FieldSet:
         raise FieldsError(f"a field set must be an object, not {value.go_type(fields)}")
     if depth > _MAX_DEPTH:
         raise FieldsError(f"a field set may not nest deeper than {_MAX_DEPTH}")
+    # One set operation for all keys: nearly always all of them are known.
     if not fields.keys() <= _known:
         fields = _spelled(fields)
     changed: FieldSet | None = None
@@ -81,6 +83,7 @@ def parse(fields: Any, depth: int = 0) -> FieldSet:
             changed[element] = read
     if changed is not None:
         fields = changed
+    # Normal form: a node that holds only itself is a leaf.
     return LEAF if depth and len(fields) == 1 and "." in fields else fields
 
 
@@ -92,6 +95,7 @@ def _spelled(fields: dict[str, Any]) -> FieldSet:
             spelling = _canonical(element)
             if spelling is None:
                 continue
+            # Long elements come from clients' values; remembering them would fill the memory.
             if spelling == element and len(element) <= _MAX_KNOWN_LENGTH:
                 if len(_known) >= _MAX_KNOWN:
                     _known.clear()
@@ -114,6 +118,7 @@ def sort_around(fields: FieldSet, in_place: Mapping[str, FieldSet]) -> FieldSet:
 def sort(fields: FieldSet) -> FieldSet:
     """The set with its elements in wire order, everywhere. A new object, fit to be stored."""
     if len(fields) == 1:
+        # Most nodes have one element, which needs no sorting.
         for element, node in fields.items():
             return {element: sort(node) if node else {}}
     return {element: sort(fields[element]) if fields[element] else {} for element in in_order(fields)}

@@ -134,6 +134,7 @@ class _Reader:
         """The type of a schema; ``preserve`` says that something above preserves unknown fields."""
         if not isinstance(schema, Mapping):
             return DEDUCED
+        # The reference may be declared atomic where it is used, whatever its target says.
         if (name := _reference(schema)) is not None:
             map_type = schema.get("x-kubernetes-map-type")
             return Ref(name, {"atomic": True, "granular": False}.get(str(map_type)))
@@ -141,6 +142,7 @@ class _Reader:
         if schema.get("x-kubernetes-embedded-resource") is True:
             schema = _with_type_meta(schema)
         kind = schema.get("type")
+        # nullable is written as a list of types in some documents.
         if isinstance(kind, list):
             kind = next((word for word in kind if word != "null"), None)
         if kind == "object":
@@ -152,9 +154,11 @@ class _Reader:
         if kind == "boolean":
             return BOOLEAN
         if kind == "string":
+            # Formats such as int-or-string and quantity allow numbers as well.
             return STRING if schema.get("format", "") in ("", "byte") else ANY
         if kind:
             return ANY
+        # Without a type the value decides.
         return Either(Kind.ANY, self._list(schema, preserve), self._object(schema, preserve))
 
     def _object(self, schema: Mapping[str, Any], preserve: bool) -> MapOf | Struct:
@@ -163,6 +167,7 @@ class _Reader:
         extra = schema.get("additionalProperties")
         rest: Type | None
         if extra is None:
+            # An object of which nothing is declared takes everything; one with properties only those.
             rest = DEDUCED if preserve or not properties else None
         elif isinstance(extra, Mapping):
             rest = self.type(extra, preserve)
@@ -192,6 +197,7 @@ class _Reader:
         if kind == "map":
             keys = schema.get("x-kubernetes-list-map-keys")
             keys = keys if isinstance(keys, list | tuple) else ()
+            # A map list without keys is a set in kube-apiserver's converter too.
             return ListOf(declared, MAP, tuple(map(str, keys))) if keys else ListOf(declared, SET)
         if kind is None and "merge" in str(schema.get("x-kubernetes-patch-strategy", "")).split(","):
             key = schema.get("x-kubernetes-patch-merge-key")
@@ -205,6 +211,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 def _reference(schema: Mapping[str, Any]) -> str | None:
     """The definition a schema refers to, itself or by an ``allOf`` of that one reference."""
+    # OpenAPI v3 wraps a reference in allOf to put a description next to it.
     target = schema.get("$ref")
     if target is None:
         only = schema.get("allOf")

@@ -116,6 +116,7 @@ class _Patching:
         if not isinstance(path, str):
             raise _Impossible("has no path")
         if kind == "add":
+            # A copy: later operations may change what was added.
             self._add(path, copy.deepcopy(operation.get("value")))
         elif kind == "remove":
             self._remove(path)
@@ -129,6 +130,7 @@ class _Patching:
                 raise _Impossible("has no from")
             value = self._get(source)
             if kind == "move":
+                # Removed first: the target may lie behind the source in the same list.
                 self._remove(source)
             else:
                 value = self._copy(value)
@@ -138,6 +140,7 @@ class _Patching:
 
     def _place(self, path: str) -> tuple[Any, str]:
         """The container that holds the last step of a pointer, and that step."""
+        # ~1 before ~0, or "~01" would become a slash (RFC 6901 section 4).
         steps = [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")]
         if len(steps) < 2:
             raise _Impossible(f"no place at {path!r}")
@@ -193,12 +196,14 @@ class _Patching:
             raise _Impossible(f"test failed at {path!r}")
 
     def _shift(self, items: int) -> None:
+        # Shifting is what makes a short patch long: each insertion at the front moves the whole list.
         self.shifted += items
         if self.shifted > MAX_SHIFTED_ITEMS:
             raise _Impossible(f"insertions and removals that shift more than {MAX_SHIFTED_ITEMS} items")
 
     def _copy(self, value: Any) -> Any:
         """A deep copy, counted."""
+        # Measured as JSON, like kube-apiserver's limit.
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         self.copied += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
         if self.copied > MAX_COPIED_BYTES:
@@ -208,7 +213,9 @@ class _Patching:
 
 def _index(items: Sequence[Any], step: str, room: int = 0) -> int:
     """A list index; ``room`` is 1 where one past the end is allowed."""
+    # Go's Atoi takes a plus sign too.
     digits = step[1:] if step[:1] in ("-", "+") else step
+    # Python would convert any number of digits, slowly.
     if not digits.isascii() or not digits.isdigit() or len(digits) > 18:
         raise _Impossible(f"{step!r} is no index")
     index = int(step)

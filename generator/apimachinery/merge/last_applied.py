@@ -38,9 +38,11 @@ def unchanged_since(live: JsonObject, type_: MergeType, api_version: str) -> Fie
         return None
     try:
         applied = json.loads(text)
+        # An annotation of another version says nothing about these fields.
         if not isinstance(applied, dict) or applied.get("apiVersion") != api_version:
             return None
         fields = type_.owned(applied) or {}
+        # What others have changed since is theirs, and stays in conflict.
         delta = compare_objects(type_, applied, live)
     except (ValueError, RecursionError, Misfit):
         return None
@@ -54,10 +56,12 @@ def follow(obj: JsonObject, applied: JsonObject) -> JsonObject:
     if not recorded(obj):
         return obj
     annotations = _annotations(applied)
+    # The annotation must not contain itself.
     if isinstance(annotations, dict):
         kept = {key: text for key, text in annotations.items() if key != ANNOTATION}
         applied = {**applied, "metadata": {**applied["metadata"], "annotations": kept}}
     changed = {**_annotations(obj), ANNOTATION: _go_json(applied)}
+    # The limit of all annotations together; without the annotation the apply still succeeds.
     if sum(len(key.encode()) + len(str(text).encode()) for key, text in changed.items()) > _ANNOTATIONS_LIMIT:
         del changed[ANNOTATION]
     return {**obj, "metadata": {**obj["metadata"], "annotations": changed}}

@@ -41,6 +41,7 @@ class KeyedType(MergeType):
         """The path element of an item. A key that an item omits, and that has no default, is no part of it.
         Raises ``Misfit`` for an item without any key."""
         if not self.keys:
+            # The usual case of a set, ahead of the general encoding.
             if type(item) is str:
                 return f"v:{encode_text(item)}"
             if item is None or type(item) in (dict, list):
@@ -50,9 +51,11 @@ class KeyedType(MergeType):
             raise Misfit
         if self._single is not None:
             key = item.get(self._single)
+            # The usual case of a map list with one textual key.
             if type(key) is str:
                 return f"{self._prefix}{encode_text(key)}}}"
         parts = []
+        # Keys in the order of their names: equal items must spell equal elements.
         for name, default in self._sorted:
             key = item.get(name, default)
             if key is not ABSENT:
@@ -85,6 +88,7 @@ class KeyedType(MergeType):
         for item in value:
             element = self.element(item)
             if element in out:
+                # Strict for what is applied; what is stored may be doubled since before there was a check.
                 if strict:
                     raise Misfit
                 doubled.add(element)
@@ -124,6 +128,7 @@ class KeyedType(MergeType):
             if past is None:
                 added[element] = items.added(group[0]) if len(group) == 1 else LEAF
             elif len(past) == 1 and len(group) == 1:
+                # Unchanged items are mostly the same object, after a copy that shares its parts.
                 if past[0] is group[0]:
                     continue
                 delta = items.compare(past[0], group[0])
@@ -159,6 +164,7 @@ class KeyedType(MergeType):
         if not live:
             return applied
         mine = self._indexed(applied)
+        # Applied lists must name each item once, or it is unclear which one counts.
         if mine is None:
             raise Misfit
         elements = list(map(self.element, as_form(live, list)))
@@ -179,6 +185,7 @@ class KeyedType(MergeType):
         }
         if shared == [element for element in mine if element in theirs] and len(shared) == len(mine):
             # The applied items are all there, in this order: each is replaced where it is.
+            # Nothing differs: the caller sees by identity that nothing changed.
             if all(
                 merged[element] is item
                 for element, item in zip(elements, live, strict=True)
@@ -212,6 +219,7 @@ class KeyedType(MergeType):
         for item in value:
             node = fields.get(self.element(item))
             if node is not None:
+                # A node with members below narrows the item to these; a bare member takes all of it.
                 below = any(element != "." for element in node)
                 out.append(self.items.extract(item, node) if below else item)
         return out or None

@@ -57,6 +57,7 @@ class EntryError(ValueError):
 
 def is_reset(entries: Any) -> bool:
     """Whether managedFields in a request say: forget all owners."""
+    # kubectl and others send [{}] to reset; [null] is what Go makes of an empty entry.
     return isinstance(entries, list) and (not entries or entries in ([{}], [None]))
 
 
@@ -85,6 +86,7 @@ def decode(entries: Any) -> Managed:
             fields = fields_v1.parse(entry.get("fieldsV1"))
         except fields_v1.FieldsError as error:
             raise EntryError(f"managed fields entry {number}: {error}") from None
+        # An applier has one entry for all versions, so the version is no part of its name.
         owner = Owner(
             str(entry.get("manager", "")),
             operation,
@@ -100,6 +102,7 @@ def encode(managed: Managed, in_place: Mapping[str, FieldSet] | None = None) -> 
     that are in wire order already, where there is one owner."""
     ordered = sorted(
         managed.items(),
+        # In kube-apiserver's order: Apply before Update, then by time.
         key=lambda pair: (
             pair[0].operation,
             pair[1].time or "",
@@ -133,12 +136,14 @@ def cap_updates(managed: Managed, limit: int = MAX_UPDATE_OWNERS) -> Managed:
     if excess <= 0:
         return managed
     managed = dict(managed)
+    # The oldest first: recent owners are those that people ask about.
     updaters.sort(key=lambda owner: (managed[owner].time or "", owner.sort_key))
     first: dict[str, Owner] = {}
     for owner in updaters:
         if excess <= 0:
             break
         entry = managed[owner]
+        # The first of a version is joined only once there is a second, as in kube-apiserver.
         if entry.api_version not in first:
             first[entry.api_version] = owner
             continue

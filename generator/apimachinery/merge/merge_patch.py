@@ -15,6 +15,7 @@ def apply(document: Any, patch: Any, *, checked: bool = True) -> Any:
     kube-apiserver takes only objects as patches, and where it is not to look at fields (``checked`` is False) lists
     too, which then take the document's place. Raises ``BadPatch`` for any other.
     """
+    # null is JSON, but no patch.
     if patch is None or not (checked or isinstance(patch, dict | list)):
         raise BadPatch("Invalid JSON Patch")
     if not checked and isinstance(patch, list):
@@ -29,6 +30,7 @@ def apply(document: Any, patch: Any, *, checked: bool = True) -> Any:
 
 def _merge(document: Any, patch: Any) -> Any:
     if not isinstance(document, dict):
+        # What a patch creates must have no nulls: they only ever mean deletion.
         return _without_nulls(patch)
     if not isinstance(patch, dict):
         return patch
@@ -70,6 +72,7 @@ def create(original: Any, modified: Any) -> Any:
 def create_three_way(original: Any, modified: Any, current: Any) -> Any:
     """The merge patch that brings ``current`` to ``modified``, deleting what ``modified`` no longer has of
     ``original``: what client-side apply sends for kinds without strategic merge patch."""
+    # What others added to the live object is neither in original nor in modified, and stays.
     wanted = _without_deletions(create(current, modified), modified)
     gone = _only_deletions(create(original, modified))
     return _joined(gone, wanted)
@@ -96,6 +99,7 @@ def _joined(gone: dict[str, Any], wanted: Any) -> Any:
         return wanted
     out = dict(gone)
     for key, value in wanted.items():
+        # A deletion inside an object survives only where that object is changed, not replaced.
         below = out.get(key)
         out[key] = _joined(below, value) if isinstance(below, dict) else value
     return out

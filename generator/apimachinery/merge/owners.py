@@ -72,6 +72,7 @@ class OwnersNode:
 
     def item(self, item: Any, index: int) -> str:
         """The element of a list's item: that of a set if there is one, else its index."""
+        # Read once for each list: its items all go by the same keys.
         if self._forms is None:
             self._forms = self._read_forms()
         keys, by_value = self._forms
@@ -91,6 +92,7 @@ class OwnersNode:
         """The names of keys that items go by, those with most names first, and whether items go by their values."""
         names = {tuple(sorted(json.loads(e[2:]))) for e in self.children if e.startswith("k:")}
         by_value = any(element.startswith("v:") for element in self.children)
+        # More names first: an item with two keys must not match a set that has one of them.
         return sorted(names, key=lambda each: (-len(each), each)), by_value
 
 
@@ -137,6 +139,7 @@ class OwnedPlace(NamedTuple):
     def _below(self, element: str) -> OwnedPlace:
         node = self.node.children.get(element) if self.node is not None else None
         if node is not None and node.members:
+            # A leaf owns everything below, until a path below is a member itself.
             return OwnedPlace(node, Share(tuple(node.members)), tuple(node.leaves))
         return OwnedPlace(node, Share(self.whole_owners, bool(self.whole_owners)), self.whole_owners)
 

@@ -58,6 +58,7 @@ class PatchType:
             entry = Field(declared.rest)
         field = field_of(entry)
         words = [word for word in field.patch if word != RETAIN_KEYS]
+        # kube-apiserver knows one strategy besides retainKeys.
         if len(words) > 1:
             raise MergeError(f"unexpected patch strategy: [{' '.join(field.patch)}]")
         strategy = words[0] if words else ""

@@ -125,6 +125,7 @@ class Fairness:
         self._levels.pop(name, None)
 
     def _put_schema(self, value: bytes) -> None:
+        # At the start all are read at once, since nothing is served yet.
         if len(value) <= LARGE_BYTES or not self._following:
             schema = read_schema(decode(value))
             self._newest.pop(schema.name, None)
@@ -139,6 +140,7 @@ class Fairness:
         name = read_name(value)
         self._newest[name] = value
         schema = await compute(LONG, lambda: read_schema(decode(value)))
+        # A newer one, or a deletion, came while it was read.
         if self._newest.get(name) is value:
             del self._newest[name]
             self._stored[name] = schema
@@ -153,12 +155,14 @@ class Fairness:
         shares = sum(level.shape.shares for level in self._levels.values())
         for level in self._levels.values():
             level.seat(self._seats, shares)
+        # By precedence, then by name, as kube-apiserver breaks ties.
         ordered = sorted(self._stored.values(), key=lambda schema: (schema.precedence, schema.name))
         self._schemas = [schema for schema in ordered if schema.level in self._levels]
         self._flows.clear()
         lanes = {schema.name: self._lane(schema) for schema in self._schemas}
         self._lanes = lanes
         first = self._schemas[0] if self._schemas else None
+        # Masters are exempt by the first schema; if it was changed, they are matched like others.
         self._masters = None
         if first is not None and first.name == "exempt" and self._levels[first.level].shape.exempt:
             self._masters = lanes[first.name]
@@ -166,6 +170,7 @@ class Fairness:
     def _lane(self, schema: Schema) -> Lane:
         level = self._levels[schema.level]
         old = self._lanes.get(schema.name)
+        # Kept where nothing changed: its counters belong to running requests too.
         if old is not None and old.schema == schema and old.level is level:
             return old
         names = (schema.name, level.name)
@@ -195,6 +200,7 @@ class Fairness:
             user.name, user.groups, attributes.verb, attributes.group, attributes.resource, attributes.subresource,
             attributes.namespace, attributes.path if not attributes.is_resource else "",
         )  # fmt: skip
+        # Users and resources repeat, so matching is remembered until the configuration changes.
         known = self._flows.get(place)
         if known is None:
             known = self._find(user, attributes)
@@ -215,14 +221,17 @@ class Fairness:
         lane, flow = self.lane(user, attributes)
         request.stamp += lane.stamp
         level = lane.level
+        # Streams would hold their seats for hours.
         if level.shape.exempt or attributes.subresource in LONG_RUNNING:
             return self.enter_exempt(lane)
         seats = 1
         if attributes.verb == "list" and not attributes.name:
+            # Seats by the number of objects that a list goes through, as kube-apiserver's work estimator.
             seats = max(1, min(LIST_SEATS, -(-self._estimate(attributes) // OBJECTS_A_SEAT)))
         if lane.estimated is not None:
             lane.estimated.observe(seats)
         queue = level.choose(flow)
+        # Straight in where nobody waits: a queue would cost a turn of the loop.
         if self._left > 0 and not level.waiting and self._has_room(level, seats, flow):
             self._start_turn()
             self._left -= 1
@@ -295,6 +304,7 @@ class Fairness:
         lane, seconds = ticket.lane, perf_counter() - ticket.began
         lane.executing -= 1
         executed = lane.executed[ticket.watches]
+        # Nearly all end within the first bucket: counted without a search.
         if seconds < 0.005:
             executed.counts[1] += 1
             executed.sum += seconds
@@ -309,11 +319,13 @@ class Fairness:
 
     def _has_room(self, level: Level, seats: int, flow: str) -> bool:
         """Whether a request may take seats: the level's own, or idle ones that others lend."""
+        # An idle level lets in even what is wider than itself, or that would wait for ever.
         wanted = level.executing + seats + level.kept_from(flow)
         if wanted <= level.nominal or not level.executing:
             return True
         if wanted - level.nominal > level.borrowable:
             return False
+        # What is lent is in use already, and cannot be lent twice.
         lent = sum(max(0, other.executing - other.nominal) for other in self._levels.values())
         spare = sum(other.spare() for other in self._levels.values() if other is not level)
         return wanted - max(level.executing, level.nominal) <= spare - lent
@@ -332,6 +344,7 @@ class Fairness:
         """Lets in whose turn it is, a few of all levels, each level by its shares."""
         self._turning = False
         before, self._turned_at = self._turned_at, thread_time()
+        # One at a time while the loop is slow: what was let in has to be served too.
         self._left = TURN if self._turned_at - before < LONG_TURN_SECONDS else 1
         waiting = [level for level in self._levels.values() if level.waiting]
         if not waiting:
@@ -341,6 +354,7 @@ class Fairness:
             ready = [level for level in waiting if level.waiting and level.name not in blocked]
             if not ready:
                 break
+            # The level that uses least of its share is next.
             level = min(ready, key=lambda level: level.executing / max(level.nominal, 1))
             queue = level.next_queue(partial(self._fits, level))
             if queue is None:
@@ -348,6 +362,7 @@ class Fairness:
                 continue
             waiter = queue.waiting.popleft()
             level.waiting -= 1
+            # It gave up while it waited.
             if waiter.turn.done():
                 continue
             level.begin(queue, waiter.seats, waiter.flow)

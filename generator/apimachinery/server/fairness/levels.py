@@ -90,6 +90,7 @@ def read_shape(obj: Json) -> LevelShape:
     borrowing = limited.get("borrowingLimitPercent")
     return LevelShape(
         False,
+        # The API's default, for objects stored without it.
         30 if shares is None else int(shares),
         int(limited.get("lendablePercent") or 0),
         None if borrowing is None else int(borrowing),
@@ -134,6 +135,7 @@ class Level:
     def seat(self, total: int, all_shares: int) -> None:
         """Works out the seats of ``total`` that are its own."""
         shape = self.shape
+        # Rounded up: a level with shares has one seat at least.
         self.nominal = -(-total * shape.shares // all_shares) if all_shares else 0
         self.lendable = _rounded(self.nominal * shape.lendable_percent / 100)
         if shape.borrowing_percent is None:
@@ -152,6 +154,7 @@ class Level:
             return self.queues[0]
         hand = self._hands.get(flow)
         if hand is None:
+            # Shuffle sharding: a heavy flow fills its own hand, and others have queues it is not in.
             hand = deal(flow, number, self.shape.hand)
             self._hands.put(flow, hand)
         return min(
@@ -169,6 +172,7 @@ class Level:
         if len(queue.waiting) >= self.shape.length:
             raise Rejected("queue-full")
         waiter = Waiter(seats, asyncio.get_running_loop().create_future(), queue, perf_counter(), flow)
+        # Its due is set only when it was idle, so that it saves up nothing.
         if not queue.waiting and not queue.executing:
             self._join(queue)
         queue.waiting.append(waiter)

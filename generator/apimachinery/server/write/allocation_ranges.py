@@ -28,6 +28,7 @@ def pick(first: int, last: int, reserved: int, taken: Callable[[int], bool]) -> 
     left. Raises Unavailable."""
     begin = min(first + reserved, last + 1)
     if begin <= last:
+        # From a random place: two servers that draw at once seldom draw the same number.
         start = begin + secrets.randbelow(last - begin + 1)
         for number in chain(range(start, last + 1), range(begin, start)):
             if not taken(number):
@@ -95,6 +96,7 @@ def parse_networks(text: str) -> tuple[Network, ...]:
 def usable(network: Network) -> tuple[int, int]:
     """First and last address that a service can have: not the network itself, nor what reaches everybody in it."""
     first, last = int(network.network_address), int(network.broadcast_address)
+    # IPv6 has no broadcast address.
     return first + 1, last - 1 if network.version == 4 else last
 
 

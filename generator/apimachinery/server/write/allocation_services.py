@@ -97,6 +97,7 @@ class ServiceAllocator:
         # Large objects are prepared on threads.
         self._lock = threading.Lock()
         self._writer = writer
+        # Read first, then followed: both happen on the loop, so nothing comes in between.
         for record in self._services.snapshot(SERVICES).records:
             self._note(record.key, decode(record.value))
         self._services.listen(SERVICES, self._follow)
@@ -114,6 +115,7 @@ class ServiceAllocator:
             _move(self._address_holders, key, before[0] - now[0], now[0] - before[0])
             _move(self._port_holders, key, before[1] - now[1], now[1] - before[1])
             if now[0] or now[1]:
+                # Services without addresses or ports would only fill the table.
                 self._has[key] = now
             else:
                 self._has.pop(key, None)
@@ -122,6 +124,7 @@ class ServiceAllocator:
         """See Allocator. Raises ApiError 422, 500."""
         spec = obj.setdefault("spec", {})
         before = (old or {}).get("spec") or {}
+        # Families first: they decide how many addresses are given.
         faults = settle_families(spec, before, self._families)
         if faults:
             raise invalid("Service", "", target.name or obj["metadata"].get("name") or "", faults)
@@ -132,6 +135,7 @@ class ServiceAllocator:
                 self._give_ports(made, obj, spec, before)
                 self._give_health_port(made, spec, before)
                 made.freed_ports = ports_of(before) - ports_of(spec)
+        # Whatever fails later in this function, nothing may stay held.
         except BaseException:
             made.release()
             raise
@@ -160,12 +164,14 @@ class ServiceAllocator:
             raise refused("the provided network does not match the current range")
         if not made.dry_run and self._is_taken(address):
             raise refused(taken)
+        # The answer in case another server stores it first.
         made.clashes[address] = refused(taken)
         self._hold(made, address)
 
     def _next_address(self, made: ServiceAllocation, family: str) -> str:
         networks = self._open_ranges(":" if family == "IPv6" else ".")
         if made.dry_run and networks:
+            # A dry run shows an address without taking one, as kube-apiserver does.
             return str(networks[0].network_address)
         for network in networks:
             first, last = usable(network)
@@ -187,11 +193,13 @@ class ServiceAllocator:
             obj = decode(record.value)
             conditions = (obj.get("status") or {}).get("conditions") or []
             closed = any(each.get("type") == "Ready" and each.get("status") == "False" for each in conditions)
+            # A range that is being deleted gives no new addresses.
             if closed or "deletionTimestamp" in obj["metadata"]:
                 continue
             for text in (obj.get("spec") or {}).get("cidrs") or ():
                 with contextlib.suppress(ValueError):
                     found.append(ipaddress.ip_network(text))
+        # Before the ServiceCIDRs exist, at the first start, the configured networks count.
         return [network for network in found or self._networks if network.version == version]
 
     def _is_taken(self, address: str) -> bool:
@@ -210,6 +218,7 @@ class ServiceAllocator:
         kind = spec.get("type")
         if kind not in ("NodePort", "LoadBalancer"):
             return
+        # Load balancers may reach pods without node ports.
         draws = kind == "NodePort" or spec.get("allocateLoadBalancerNodePorts") is not False
         present = _node_ports(before)
         drawn: dict[int, int] = {}
@@ -222,6 +231,7 @@ class ServiceAllocator:
                 drawn.setdefault(number, wanted)
             elif draws:
                 # Ports of several protocols share the number.
+                # As kube-apiserver: only a create shares one number between protocols.
                 if number not in drawn and not before:
                     asked = next(
                         (p["nodePort"] for p in ports if p.get("port") == number and p.get("nodePort")), 0
@@ -246,6 +256,7 @@ class ServiceAllocator:
 
     def _claim(self, made: ServiceAllocation, port: int) -> None:
         self._ports.check(port)
+        # made.ports too: a dry run holds nothing, but must not draw the same port twice.
         if port in self._port_holders or port in self._held_ports or port in made.ports:
             raise Unavailable(ALLOCATED.format("port"))
         made.ports.append(port)
@@ -299,6 +310,7 @@ class ServiceAllocator:
 
     async def unclaim(self, ports: Iterable[int]) -> None:
         """Ends claims of ports, where there still are any."""
+        # The claim ends by itself; taking it away only frees the port sooner.
         for port in ports if self._claims is not None else ():
             if (record := self._claimed.get(f"{CLAIMS}{port}")) is not None and self._claims is not None:
                 with contextlib.suppress(KeyNotFound, RevisionConflict):
@@ -339,6 +351,7 @@ class ServiceAllocator:
         served = self._catalog.find(GROUP, "v1", "ipaddresses")
         if record is None or served is None:
             return
+        # The address may belong to a newer service of the same name by now.
         obj = served.read(record)
         parent = (obj.get("spec") or {}).get("parentRef") or {}
         if (parent.get("namespace"), parent.get("name")) != (namespace, name):
@@ -407,6 +420,7 @@ class ServiceAllocation:
         if not self.dry_run:
             for address in self.freed:
                 await self._allocator.forget(address, self.target.namespace, self.target.name)
+            # Only after the service is stored: until then the old ports are in use.
             await self._allocator.unclaim(self.freed_ports)
 
     async def drop(self) -> None:

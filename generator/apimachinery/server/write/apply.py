@@ -47,6 +47,7 @@ def apply(request: Request, target: WriteTarget, pipeline: Pipeline, *, binary: 
     target.applying = True
 
     def made(live: Json | None) -> Json:
+        # Called again after a conflict: warnings of the attempt before must not pile up.
         target.warnings[:] = warnings
         check_configuration(applied, served.api_version, served.kind)
         new = ownership.apply(live, applied, manager, force=force, now=now())
@@ -58,18 +59,21 @@ def apply(request: Request, target: WriteTarget, pipeline: Pipeline, *, binary: 
         if unknown := unknown_faults(dropped, validation, Decoded(), target.warnings):
             raise bad_request(f"error strict decoding: {', '.join(unknown)}")
         family.finish_applied(target, new, aside)
+        # The precondition of the applier, which the merge left out.
         if isinstance(metadata, dict) and metadata.get("resourceVersion"):
             metadata_of(new)["resourceVersion"] = metadata["resourceVersion"]
         return new
 
     def create() -> Json:
         new = made(None)
+        # Whoever names a uid means an object that is there.
         if uid := metadata_of(new).get("uid"):
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise conflict(served.plural, served.group, target.name, why)
         return new
 
     creates: Callable[[], Json] | None = create
+    # A subresource of nothing cannot be applied to, but for status where the kind creates on update.
     if target.subresource and not (served.strategy.create_on_update and target.subresource == "status"):
         creates = None
     try:

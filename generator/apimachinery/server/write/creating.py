@@ -26,6 +26,7 @@ def own(target: WriteTarget, obj: Json, owned: bool) -> Json:
         tracked = target.served.ownership(target.subresource).update(
             None, obj, target.options.manager, now=now()
         )
+        # Owned fields are noted before namespace, name and uid are set, which nobody owns.
         metadata["managedFields"] = tracked["metadata"].get("managedFields")
         obj = tracked
     if not metadata_of(obj).get("managedFields"):
@@ -94,5 +95,6 @@ def check(target: WriteTarget, obj: Json, name: str) -> None:
         )
     if faults and not served.metadata_checks.any:
         # Errors in metadata alone come after those of the kind.
+        # check_whole raises here where the kind has errors, so metadata's are shown only without others.
         check_whole(target, obj, None, [], name)
     check_whole(target, obj, None, [*target.faults, *faults], name)

@@ -79,6 +79,7 @@ class Deleter:
                 if not passes_over(error):
                     raise
 
+        # Large collections are deleted in steps, or nobody else would be served meanwhile.
         turns = Turns()
         async with Together() as writes:
             for target in targets:
@@ -104,10 +105,12 @@ class Deleter:
             record: Record | None = yield Current(target)
             if record is None:
                 break
+            # Read again in each try: preconditions are about the newest object.
             obj = served.read(record)
             self.check(target, obj, options)
             operation = Operation("DELETE", target, None, obj, "" if of_collection else target.name, options)
             waited = yield from self.admission.admit(operation)
+            # A webhook takes time, in which the object may have changed: conflicts from before do not count.
             if (yield from self.admission.validate(operation)) or waited:
                 tries = 0
             try:
@@ -150,6 +153,7 @@ class Deleter:
         hooks = target.served.hooks
         metadata = obj["metadata"]
         uid = metadata["uid"]
+        # Compared as bytes: a repeated deletion that changes nothing writes nothing.
         before = encode(obj)
         first = "deletionTimestamp" not in metadata
         held = metadata.get("finalizers")
@@ -158,6 +162,7 @@ class Deleter:
             metadata["finalizers"] = finalizers
         else:
             metadata.pop("finalizers", None)
+        # Namespaces and CRDs: marked first; their controllers remove the content, then the object.
         if hooks.terminate is not None and (first or metadata.get("finalizers") or held_by_spec(obj)):
             if first:
                 self._mark(obj, None, first=False)
@@ -166,6 +171,7 @@ class Deleter:
                 return Deleted((yield from self._keep(target, record, obj, before)), uid, True)
         grace = self._grace(hooks, obj, options, first)
         if grace:
+            # Grace can be shortened, never prolonged.
             if first or grace < (metadata.get("deletionGracePeriodSeconds") or 0):
                 self._mark(obj, grace, first=first)
             return Deleted((yield from self._keep(target, record, obj, before)), uid, True)
@@ -173,6 +179,7 @@ class Deleter:
             if first or metadata.get("deletionGracePeriodSeconds"):
                 self._mark(obj, 0, first=first)
             return Deleted((yield from self._keep(target, record, obj, before)), uid, True)
+        # The deletionTimestamp of a pod that goes at once is still shown to its watchers.
         marks = hooks.grace is not None and first
         if marks:
             self._mark(obj, 0)
@@ -198,8 +205,10 @@ class Deleter:
     def _finalizers(self, target: WriteTarget, metadata: Json, options: DeletionOptions) -> list[str]:
         present = metadata.get("finalizers") or []
         kept = [name for name in present if name not in (ORPHAN, FOREGROUND)]
+        # Kinds of which nothing depends, such as events, wait for nobody.
         policy = "Background" if target.served.hooks.never_waits else options.policy
         if policy is None:
+            # A second deletion without a policy keeps what the first one decided.
             if ORPHAN in present or FOREGROUND in present:
                 policy = "Orphan" if ORPHAN in present else "Foreground"
             else:
@@ -216,6 +225,7 @@ class Deleter:
         own = hooks.grace(obj) if hooks.grace is not None and obj["metadata"] else None
         if own is None:
             return 0
+        # The first deletion has set the grace; one without a wish leaves it.
         if not first and options.grace_seconds is None:
             return obj["metadata"].get("deletionGracePeriodSeconds") or 0
         return max(int(own if options.grace_seconds is None else options.grace_seconds), 0)

@@ -112,6 +112,7 @@ class Driver:
         if large:
             return await Course(self, steps, LONG).to_end()
         try:
+            # Without a task or a coroutine: this is the path of every read.
             due = steps.send(None)
         except StopIteration as end:  # most reads need nothing but what is in memory
             answer: _R = end.value
@@ -135,6 +136,7 @@ class Driver:
         if target.allocation is not None:
             return self._store_allocated(storage, effect, target.allocation)
         size = len(effect.value.head) + len(effect.value.tail)
+        # Large values wait by user: one user's must not fill the queue to the disk.
         if size > LARGE_BYTES and target.user is not None and not target.options.dry_run:
             return self._storing.in_turn(target.user.name, size, _stored(storage, effect))
         return _stored(storage, effect)
@@ -146,6 +148,7 @@ class Driver:
         if not target.options.dry_run:
             await allocation.secure(target.name)
         record = await _stored(storage, effect)
+        # Now that the object is stored, it keeps what it was given, whatever happens to the answer.
         await settle(target, stored=True)
         return record
 
@@ -221,7 +224,7 @@ class Course(Generic[_R]):
                 if self._target is not None and self._target.allocation is not None:
                     await settle(self._target, stored=True)
         except BaseException:
-            with suppress(ValueError):  # of steps that a thread is still at
+            with suppress(ValueError):  # raised while another thread runs the steps
                 self._steps.close()
             await settle(self._target, stored=False)
             raise
@@ -250,6 +253,7 @@ class Course(Generic[_R]):
     def _stretch(self) -> Effect | None:
         """Runs a stretch, here and now; the effect it ends with, None at the end."""
         answer, fault = self._answer, self._fault
+        # Kept only for this call: the frame would refer to the fault, and the fault to the frame.
         self._answer = self._fault = None
         try:
             return self._steps.send(answer) if fault is None else self._steps.throw(fault)
@@ -269,6 +273,7 @@ class Course(Generic[_R]):
             try:
                 self._answer = record = self._driver.current(target)
                 if record is not None:
+                    # Counted once for a write, however often it begins again.
                     if self._target is not target:
                         # Large objects that many requests change are gone through once.
                         target.hold(record.value, memo=memo_of(record))
@@ -297,7 +302,7 @@ class Course(Generic[_R]):
         except Exception as fault:
             self._fault = fault
             if isinstance(effect, Update):
-                await settle(effect.target, stored=False)  # the next attempt is given anew
+                await settle(effect.target, stored=False)  # the next attempt allocates again
 
     async def _store(self, effect: Create | Update | Delete) -> None:
         under_way, key = self._driver.under_way, effect.target.key

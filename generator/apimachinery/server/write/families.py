@@ -108,6 +108,7 @@ class CustomWrites:
 
     def status_update(self, served: Served, old: Json, new: Json) -> Json:
         """Changes nothing but the status, and who owns it."""
+        # A copy of the outer levels: the stored object is shared with readers.
         made = {**old, "metadata": {**old["metadata"]}}
         copy_field(made, new, "status")
         copy_field(made["metadata"], new["metadata"], "managedFields")
