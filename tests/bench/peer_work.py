@@ -57,7 +57,8 @@ def _custom_resource() -> tuple[str, Work, Work]:
     from apimachinery.schema.custom import compile_custom
 
     compiled, obj = compile_custom(schemas.SCHEMA), schemas.custom_resource(7)
-    compiled.settle(obj)
+    compiled.prune(obj)
+    compiled.default(obj)
     validator = Draft7Validator(schemas.SCHEMA)
     return (
         "a custom resource of 2 KB: jsonschema",

@@ -81,7 +81,7 @@ class Handler(BaseHTTPRequestHandler):
         at = int(query.get("page") or query.get("from") or query.get("marker") or query.get("after") or 0)
         pets, last = [{"id": 2 * at}, {"id": 2 * at + 1}], at == 2
         here = f"http://127.0.0.1:{self.server.server_address[1]}"
-        link, value = "", {}
+        link, value = "", dict[str, Any]()
         if way in ("header", "elsewhere"):
             there = f"{here}/v1/header/by-id" if way == "header" else "https://elsewhere.example/v2/x"
             link = '</v1>; rel="first"' + ("" if last else f", <{there}?page={at + 1}>; rel=next")

@@ -107,7 +107,7 @@ def settled(values: tuple[tuple[Any, ...], Any]) -> object:
     obj = changed(schemas.custom_resource(7), *values)
     if (fault := APPS.decode_fault(obj)) is not None:
         return str(fault)
-    return *map(str, (APPS.validate(obj), APPS.settle(obj), APPS.unknown_fields(obj))), obj
+    return *map(str, (APPS.unknown_fields(obj), APPS.prune(obj), APPS.default(obj), APPS.validate(obj))), obj
 
 
 def decoded(values: tuple[tuple[Any, ...], Any]) -> object:

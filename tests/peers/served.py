@@ -6,6 +6,7 @@ python tests/peers/served.py KUBECONFIG
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ CLOSED = 1236
 """The port that the official client's suite expects nobody to listen at."""
 
 
-def answer(pod: dict[str, Any], port: int, data: bytes) -> bytes:
+def answer(pod: Mapping[str, Any], port: int, data: bytes) -> bytes:
     """What a port of a pod answers: nginx its page, everybody else what they got."""
     is_nginx = any("nginx" in container["image"] for container in pod["spec"]["containers"])
     return HEAD % len(PAGE) + PAGE if is_nginx else data

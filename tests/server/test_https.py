@@ -7,6 +7,7 @@ import asyncio
 import logging
 import ssl
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -144,15 +145,15 @@ def test_suites_that_cannot_be(files: Path) -> None:
 def test_a_connection_that_breaks_under_tls_is_logged_in_a_line(caplog: pytest.LogCaptureFixture) -> None:
     """Of a webhook that broke off its answers uvloop reported a fatal error, with a traceback."""
     closed = "unable to perform operation on <TCPTransport closed=True>; the handler is closed"
-    broken = {"message": "Fatal error on SSL protocol", "exception": RuntimeError(closed)}
-    others = [
+    broken: dict[str, Any] = {"message": "Fatal error on SSL protocol", "exception": RuntimeError(closed)}
+    others: list[dict[str, Any]] = [
         {**broken, "exception": RuntimeError("another")},
         {**broken, "message": "Unhandled exception in event loop"},
         {**broken, "exception": ValueError(closed)},
         {"message": "no exception"},
     ]
 
-    async def story() -> list[dict[str, object]]:
+    async def story() -> list[dict[str, Any]]:
         loop, passed = asyncio.get_running_loop(), []
         log_broken_tls(loop)
         loop.call_exception_handler(others[0])

@@ -70,7 +70,12 @@ def places(value: Any) -> list[tuple[Any, Any]]:
 def objects(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     """A Pod or a Deployment, some of its values odd, some of its fields gone, some unknown."""
     spec: dict[str, Any] = deepcopy(SPEC)
-    obj = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "x", "labels": {"a": "b"}}, "spec": spec}
+    obj: dict[str, Any] = {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": {"name": "x", "labels": {"a": "b"}},
+        "spec": spec,
+    }
     if draw(st.booleans()):
         template = {"metadata": {"labels": {"a": "b"}}, "spec": spec}
         whole = {"selector": {"matchLabels": {"a": "b"}}, "replicas": 1, "template": template}
@@ -117,7 +122,7 @@ def test_what_is_known_changes_nothing(drawn: list[tuple[str, dict[str, Any]]], 
 def test_a_spec_is_recognized() -> None:
     of = served("pods")
     of.known_specs, of._ownership = KnownSpecs(), {}
-    obj = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "x"}, "spec": SPEC}
+    obj: dict[str, Any] = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "x"}, "spec": SPEC}
     outcome(of, obj, "Strict")
     aside = of.known_specs.set_aside(same := deepcopy(obj))
     assert same["spec"] == {} and list(same) == list(obj)

@@ -432,6 +432,7 @@ def test_a_read_waits_for_what_was_acknowledged_before_it_came(monkeypatch):
     """The log is held back: no read may be answered from the copy of before, but health is."""
 
     async def story(writer: Reached, reader: Reached) -> None:
+        assert isinstance(reader.server, ReaderServer)
         reading = reader.server._follower.connection._transport
         for path in (f"{MAPS}/x", MAPS, f"{MAPS}?resourceVersion=0", "/apis"):
             reading.pause_reading()

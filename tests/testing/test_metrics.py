@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -27,13 +27,13 @@ class Load:
         self.millicores = 0
         self.pods = 1
 
-    def usage(self, pod: dict[str, Any], metric: str) -> str:
+    def usage(self, pod: Mapping[str, Any], metric: str) -> str:
         if metric != "cpu" or pod["metadata"].get("labels") != {**LABELS, **_hash(pod)}:
             return ""
         return f"{self.millicores // self.pods}m"
 
 
-def _hash(pod: dict[str, Any]) -> dict[str, str]:
+def _hash(pod: Mapping[str, Any]) -> dict[str, str]:
     found = pod["metadata"]["labels"].get("pod-template-hash")
     return {"pod-template-hash": found} if found else {}
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from apimachinery.access import control, delegation
-from apimachinery.server.catalog import options as catalog
+from apimachinery.meta import release
 from apimachinery.server.operate.audit.batches import Batching
 from apimachinery.server.operate.audit.truncation import EVENT_BYTES
 from kubewright import cli, config
@@ -51,7 +51,7 @@ def test_helps_import_nothing_that_a_command_runs_with() -> None:
     ("written", "fact"),
     [
         (several.NEWEST, kubernetes_validate.NEWEST),
-        (several.RELEASE, catalog.RELEASE),
+        (several.RELEASE, release.RELEASE),
         (several.FORMATS, tuple(reporting.FORMATS)),
         (generate.FLAVOURS, config.FLAVOURS),
         (generate.LANGUAGES, tuple(config.LANGUAGES)),

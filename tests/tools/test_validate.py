@@ -259,7 +259,7 @@ def test_a_program_with_a_handler_or_threads_gets_its_verdicts(threads: str, tmp
     """A handler would keep workers alive, and a program with threads cannot be forked: it judges by itself."""
     text = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\ndata: {{a: {'x' * 300_000}}}\n"
     (tmp_path / "maps.yaml").write_text("---\n".join([text] * 3))
-    command = [sys.executable, "-c", IN_A_PROGRAM, threads, tmp_path]
+    command = [sys.executable, "-c", IN_A_PROGRAM, threads, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=250)
     assert (done.returncode, done.stderr.count("Traceback")) == (0, 0), done.stderr
 

@@ -26,8 +26,8 @@ def definition(stored: str, conversion: Json) -> Json:
         {"name": name, "served": True, "storage": name == stored, "schema": schema} for name in ("v1", "v2")
     ]
     names = {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"}
-    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": versions}
-    return {"metadata": {"name": "things.example.com"}, "spec": {**spec, "conversion": conversion}}
+    whole: Json = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": versions}
+    return {"metadata": {"name": "things.example.com"}, "spec": {**whole, "conversion": conversion}}
 
 
 def thing(version: str, name: str, n: int = 1, **metadata: str) -> Json:
