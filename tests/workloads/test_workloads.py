@@ -265,6 +265,34 @@ def test_slices_and_endpoints_follow_the_pods(objects: Objects) -> None:
     assert "web" not in [each["metadata"]["name"] for each in objects.all("endpoints")]
 
 
+def test_endpoints_that_nobody_selects_are_mirrored(objects: Objects) -> None:
+    objects.create("services", "own", spec={"ports": [{"port": 80}]})
+    addresses = [{"ip": "10.1.2.3", "hostname": "one"}, {"ip": "fd00::1"}]
+    subset = {"addresses": addresses, "notReadyAddresses": [{"ip": "10.1.2.4"}], "ports": [{"port": 80}]}
+    labels, note = {"team": "a"}, {"owner": "b", "kubectl.kubernetes.io/last-applied-configuration": "{}"}
+    objects.create("endpoints", "own", metadata={"labels": labels, "annotations": note}, subsets=[subset])
+    four, six = sorted(objects.all("endpointslices"), key=lambda each: str(each["addressType"]))
+    assert [four["addressType"], six["addressType"]] == ["IPv4", "IPv6"]
+    assert four["ports"] == [{"name": "", "port": 80, "protocol": "TCP"}]
+    assert four["metadata"]["labels"].items() >= {**labels, "kubernetes.io/service-name": "own"}.items()
+    assert four["metadata"]["annotations"] == {"owner": "b"}
+    assert four["metadata"]["ownerReferences"][0]["kind"] == "Endpoints"
+    assert four["endpoints"] == [
+        {"addresses": ["10.1.2.3"], "conditions": {"ready": True}, "hostname": "one"},
+        {"addresses": ["10.1.2.4"], "conditions": {"ready": False}},
+    ]
+    objects.patch("endpoints", "own", subsets=[{"addresses": [{"ip": "10.9.9.9"}], "ports": [{"port": 81}]}])
+    (made,) = objects.all("endpointslices")
+    assert (made["endpoints"][0]["addresses"], made["ports"][0]["port"]) == (["10.9.9.9"], 81)
+    skip = {"endpointslice.kubernetes.io/skip-mirror": "true"}
+    objects.patch("endpoints", "own", metadata={"labels": skip})
+    assert objects.all("endpointslices") == []
+    objects.patch("endpoints", "own", metadata={"labels": dict.fromkeys(skip)})
+    assert len(objects.all("endpointslices")) == 1
+    objects.delete("endpoints", "own")
+    assert objects.all("endpointslices") == []
+
+
 def test_a_budget_allows_what_is_more_than_it_asks_for(objects: Objects) -> None:
     objects.create(
         "poddisruptionbudgets", "web", spec={"minAvailable": "50%", "selector": {"matchLabels": LABELS}}

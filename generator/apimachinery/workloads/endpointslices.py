@@ -19,6 +19,8 @@ OF_ENDPOINTS, ENDPOINTS_CONTROLLER = "endpoints.kubernetes.io/managed-by", "endp
 HEADLESS = "service.kubernetes.io/headless"
 ZONE = "topology.kubernetes.io/zone"
 MOST_ENDPOINTS, MOST_ADDRESSES = 100, 1000
+COPIED = ("labels", "annotations", "ownerReferences")
+"""The metadata of a slice that its maker decides; the rest is the server's."""
 
 
 def pods_of(cluster: ClusterView, service: Json) -> list[Json]:
@@ -78,19 +80,23 @@ async def reconcile_slices(cluster: ClusterView, service: Json) -> float | None:
     wanted = [
         made for family in spec.get("ipFamilies") or ["IPv4"] for made in _slices(cluster, service, family)
     ]
+    await write_slices(cluster, held, wanted)
+    return None
+
+
+async def write_slices(cluster: ClusterView, held: list[Json], wanted: Sequence[Json]) -> None:
+    """Brings the slices that there are to those that are wanted: changes the ones that fit, creates and deletes the
+    rest. Raises ApiError."""
     for made in wanted:
         same = next((each for each in held if _fits(each, made)), None)
         if same is None:
             await cluster.create(SLICES, made)
             continue
         held.remove(same)
-        changed = {key: made[key] for key in ("endpoints", "ports")}
-        labels = made["metadata"]["labels"]
-        if any((same.get(key) or []) != value for key, value in changed.items()) or labels_of(same) != labels:
+        if _shown(same, made) != _shown(made, made):
             await cluster.update(SLICES, same, lambda obj, made=made: _updated(obj, made))  # type: ignore[misc]
     for each in held:
         await cluster.delete(SLICES, each)
-    return None
 
 
 def _fits(held: Json, made: Json) -> bool:
@@ -98,8 +104,16 @@ def _fits(held: Json, made: Json) -> bool:
     return bool(held["addressType"] == made["addressType"])
 
 
+def _shown(held: Json, made: Json) -> Json:
+    """The part of a slice that ``made`` decides."""
+    return {
+        **{key: held.get(key) or [] for key in ("endpoints", "ports")},
+        **{key: held["metadata"].get(key) or {} for key in COPIED if key in made["metadata"]},
+    }
+
+
 def _updated(obj: Json, made: Json) -> Json:
-    obj["metadata"]["labels"] = made["metadata"]["labels"]
+    obj["metadata"] |= {key: value for key, value in made["metadata"].items() if key in COPIED}
     return {**obj, "endpoints": made["endpoints"], "ports": made["ports"]}
 
 

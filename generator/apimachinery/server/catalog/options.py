@@ -36,6 +36,7 @@ WORKLOADS = (
     "cronjob",
     "endpointslice",
     "endpoint",
+    "endpointslicemirroring",
     "horizontalpodautoscaling",
     "disruption",
     "nodelifecycle",

@@ -29,6 +29,7 @@ from apimachinery.server.node.commands import Command as Command
 from apimachinery.server.node.commands import Execute, Pod
 from apimachinery.server.node.commands import Ran as Ran
 from apimachinery.server.node.faults import NodeFaults
+from apimachinery.server.node.mounts import check_mounts
 from apimachinery.server.node.runs import CommandRun, ask, begin
 from apimachinery.server.node.shapes import NodeShape, shapes
 from apimachinery.server.node.shell import ContainerShell
@@ -168,16 +169,16 @@ class NodeBehaviour:
 
     def begin(self, pod: Pod, variables: FindVariables, container: Json) -> CommandRun | None:
         """Begins the command of a container; None where it cannot be simulated. ``variables`` finds those whose values
-        other objects have."""
+        other objects have. Raises ContainerConfigError."""
         argv = [*(container.get("command") or ()), *(container.get("args") or ())]
         run = None
-        # What is attached to runs its command itself; arguments alone are for a program that the image names.
-        if (
-            isinstance(self.execute, ContainerShell)
-            and container.get("command")
-            and not container.get("stdin")
-        ):
-            run = begin(self.execute, pod, container["name"], argv, variables(container))
+        if any("subPathExpr" in each for each in container.get("volumeMounts") or ()):
+            check_mounts(Command(pod, container["name"], (), variables=variables(container)), container)
+        # Arguments alone are for a program that the image names. What reads its stdin runs when a client attaches.
+        if isinstance(self.execute, ContainerShell) and container.get("command"):
+            reads = bool(container.get("stdin"))
+            if not (reads and container.get("stdinOnce")):
+                run = begin(self.execute, pod, container["name"], argv, variables(container), reads=reads)
         runs = self.runs.setdefault((pod["metadata"]["uid"], container["name"]), [])
         runs.append(run)
         del runs[:-2]
@@ -196,10 +197,11 @@ class NodeBehaviour:
         self.ended.pop(uid, None)
 
     def attach(self, command: Command) -> Ran:
-        """What a client is attached to: a container's own command, where it is sent something, which then ends."""
+        """What a client is attached to: a container's own command, which begins now if it reads what it is sent."""
         container = next(each for each in all_containers(command.pod) if each["name"] == command.container)
         argv = (*(container.get("command") or ()), *(container.get("args") or ()))
-        if not argv or not container.get("stdin"):
+        runs = self.runs.get((command.pod["metadata"]["uid"], command.container)) or [None]
+        if not argv or not container.get("stdin") or runs[-1] is not None:
             return Ran(iter(command.input))
         ran = self.execute(replace(command, argv=argv))
         self.ended[command.pod["metadata"]["uid"]] = ran.exit_code

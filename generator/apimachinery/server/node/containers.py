@@ -17,15 +17,19 @@ from typing import Any
 from apimachinery.kinds.hooks import Json
 from apimachinery.server.node.behaviour import FOREVER, JOB_SECONDS, Plan
 from apimachinery.server.node.runs import CommandRun
+from apimachinery.server.node.variables import ContainerConfigError
 from apimachinery.server.write.identity import now
 
 FIRST_RESTART_SECONDS = 1.0
+RESTART = "RestartContainer"
 KILLED, STOPPED = 137, 143
 """Exit codes of what is killed, and of what ends by the signal that asks it to."""
 MESSAGE_BYTES, MESSAGE_PATH = 4096, "/dev/termination-log"
 TOO_LONG = ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
 Begin = Callable[[Json], CommandRun | None]
-"""Begins the command of a container; None where it cannot be simulated, and runs on."""
+"""Begins the command of a container; None where it cannot be simulated, and runs on. Raises ContainerConfigError."""
+RETRY_SECONDS = 10.0
+"""After which a container that cannot be made is tried again, if its pod does not change before."""
 Ask = Callable[[Json, list[str]], int | None]
 """How a command in a container ends; None where that cannot be known."""
 
@@ -49,6 +53,9 @@ class Life:
     probed: float = 0.0
     failures: int = 0
     healthy: bool = True
+    refused: str = ""
+    """Why it cannot be made as it is."""
+    resources: Json = field(default_factory=dict)
 
     @property
     def is_sidecar(self) -> bool:
@@ -66,11 +73,17 @@ class Life:
         return self.ended is not None and self.resumes is None
 
     def begin(self, moment: float, begin: Begin) -> None:
-        """Begins a run."""
+        """Begins a run, unless the container cannot be made."""
+        try:
+            run = begin(self.spec)
+        except ContainerConfigError as fault:
+            self.refused = str(fault)
+            return
         if self.ended is not None:
             self.last = self.terminated()
         self.started, self.ended, self.resumes = moment, None, None
-        self.started_at, self.run = now(), begin(self.spec)
+        self.started_at, self.run, self.refused = now(), run, ""
+        self.resources = self.spec.get("resources") or {}
         self.probed, self.failures = moment, 0
         self.healthy = not (self.spec.get("readinessProbe") or {}).get("exec")
 
@@ -81,6 +94,25 @@ class Life:
         if policy == "Always" or (policy == "OnFailure" and code):
             self.resumes = moment + FIRST_RESTART_SECONDS * 2 ** min(self.restarts, 8)
             self.restarts += 1
+
+    def resize(self, moment: float, begin: Begin) -> None:
+        """Takes over resources that changed; the container begins again where its policy for one of them says so."""
+        wanted = self.spec.get("resources") or {}
+        if not self.runs or wanted == self.resources:
+            return
+        changed = {
+            name
+            for sort in ("limits", "requests")
+            for of in (wanted.get(sort) or {}, self.resources.get(sort) or {})
+            for name in of
+            if (wanted.get(sort) or {}).get(name) != (self.resources.get(sort) or {}).get(name)
+        }
+        self.resources = wanted
+        policies = self.spec.get("resizePolicy") or ()
+        if any(each["resourceName"] in changed and each["restartPolicy"] == RESTART for each in policies):
+            self.end(moment, KILLED, "Never")
+            self.restarts += 1
+            self.begin(moment, begin)
 
     def terminated(self) -> Json:
         """How the last run ended."""
@@ -169,7 +201,7 @@ class PodLife:
             self.pull_failed,
             pod["metadata"].get("generation", 0),
             tuple(
-                (name, each.started, each.ended, each.resumes, _is_ready(each, plan, moment))
+                (name, each.started, each.ended, each.resumes, each.refused, _is_ready(each, plan, moment))
                 for name, each in self.lives.items()
             ),
         )
@@ -242,6 +274,9 @@ class PodLife:
             if last is not None:
                 shown["lastState"] = {"terminated": last}
             shown["containerID"] = f"simulated://{spec['name']}-{life.restarts}"
+            shown["resources"] = spec.get("resources") or {}
+            if requests := shown["resources"].get("requests"):
+                shown["allocatedResources"] = requests
         return shown
 
     def _state(self, spec: Json, life: Life | None, waiting: str) -> dict[str, Any]:
@@ -249,6 +284,8 @@ class PodLife:
             if self.pull_failed:
                 text = f'Back-off pulling image "{spec.get("image", "")}"'
                 return {"waiting": {"reason": "ImagePullBackOff", "message": text}}
+            if life is not None and life.refused:
+                return {"waiting": {"reason": "CreateContainerConfigError", "message": life.refused}}
             return {"waiting": {"reason": waiting}}
         if life.resumes is not None and life.ended is not None:
             text = f"back-off {life.resumes - life.ended:g}s restarting failed container"
@@ -261,6 +298,9 @@ def _moved(life: Life, moment: float, end: tuple[float, int], policy: str, begin
     a run ends, and how, where its command does not."""
     if life.started is None or (life.resumes is not None and moment >= life.resumes):
         life.begin(moment, begin)
+        if life.refused:
+            return RETRY_SECONDS
+    life.resize(moment, begin)
     if life.resumes is not None:
         return life.resumes - moment
     if life.started is None or life.ended is not None:

@@ -18,8 +18,9 @@ from apimachinery.meta.errors import ApiError
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.controllers.controller import Controller, Source
-from apimachinery.server.node.behaviour import FOREVER, NodeBehaviour, Plan
+from apimachinery.server.node.behaviour import FOREVER, FindVariables, NodeBehaviour, Plan
 from apimachinery.server.node.containers import PodLife
+from apimachinery.server.node.runs import CommandRun
 from apimachinery.server.node.variables import ContainerVariables
 from apimachinery.server.request.options import DeletionOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
@@ -97,7 +98,7 @@ class SimulatedNode(Controller):
         pod["status"] = {**(pod.get("status") or {}), **known.addresses(address)}
         capacity = self._shapes[pod["spec"]["nodeName"]].capacity
         variables = partial(self._variables.of, pod, capacity)
-        begin = partial(self._behaviour.begin, pod, variables)
+        begin = partial(self._begin, pod, variables)
         wait = known.move(pod, plan, moment, begin, partial(self._behaviour.ask, pod, variables))
         picture = known.picture(pod, plan, moment)
         if picture != known.written:
@@ -105,6 +106,10 @@ class SimulatedNode(Controller):
             await self._writer.update(target, lambda obj: known.write(obj, plan, moment, address))
             known.written = picture
         return None if wait == FOREVER else max(moment + wait - monotonic(), 0.0)
+
+    def _begin(self, pod: Json, variables: FindVariables, container: Json) -> CommandRun | None:
+        self._variables.require(pod, container)
+        return self._behaviour.begin(pod, variables, container)
 
     def _plan(self, pod: Json, known: PodLife) -> Plan:
         """What is to become of a pod; what runs has its images."""

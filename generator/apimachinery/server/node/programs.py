@@ -9,7 +9,7 @@ import posixpath
 import re
 import tarfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 
 from apimachinery.meta.json import Json
@@ -20,7 +20,7 @@ LONGEST_SEQUENCE = 10_000
 FOLDERS = ("bin", "dev", "etc", "home", "proc", "root", "sys", "tmp", "usr", "var")
 """What a container has at its root, as far as ``ls`` says."""
 _SUBSTITUTED = re.compile(r"\$\$|\$\((\w+)\)")
-Files = dict[str, bytes]
+Files = MutableMapping[str, bytes]
 
 
 def substituted(text: str, environment: Mapping[str, str]) -> str:
@@ -118,6 +118,10 @@ def _whoami(command: Command) -> str:
 
 def _missing(program: str, path: str) -> Ran:
     return Ran(stderr=f"{program}: {path}: No such file or directory\n".encode(), exit_code=1)
+
+
+def _busy(program: str, path: str) -> Ran:
+    return Ran(stderr=f"{program}: can't remove '{path}': Device or resource busy\n".encode(), exit_code=1)
 
 
 def _cat(command: Command, files: Files, words: Sequence[str]) -> Ran:
@@ -221,8 +225,18 @@ def _rm(command: Command, files: Files, words: Sequence[str]) -> Ran:
         if not gone and "f" not in flags:
             return _missing("rm", path)
         for name in gone:
-            del files[name]
+            if not _dropped(files, name):
+                return _busy("rm", name)
     return Ran()
+
+
+def _dropped(files: Files, name: str) -> bool:
+    """Deletes a file; False for one that the container was given."""
+    try:
+        del files[name]
+    except KeyError:
+        return False
+    return True
 
 
 _COMPARED: dict[str, Callable[[int, int], bool]] = {
@@ -354,10 +368,44 @@ def _moves(*, keeps: bool) -> Callable[[Command, Files, Sequence[str]], Ran]:
             return _missing(program, paths[0])
         if paths[1].endswith("/") or _is_folder(files, target) or target.strip("/") in FOLDERS:
             target = posixpath.join(target, posixpath.basename(source))
-        files[target] = files[source] if keeps else files.pop(source)
+        files[target] = files[source]
+        if not keeps and target != source and not _dropped(files, source):
+            return _busy(program, paths[0])
         return Ran()
 
     return move
+
+
+def _head(command: Command, files: Files, words: Sequence[str]) -> Ran:
+    count, rest = "10", list(words)
+    if rest[:1] == ["-n"] and len(rest) > 1:
+        count, rest = rest[1], rest[2:]
+    elif rest and re.fullmatch(r"-n?[0-9]+", rest[0]):
+        count, rest = rest[0].lstrip("-n"), rest[1:]
+    if not re.fullmatch(r"[0-9]{1,9}", count) or len(rest) > 1:
+        return Ran(stderr=b"head: -n LINES, and one file\n", exit_code=1)
+    if rest and absolute(rest[0]) not in files:
+        return _missing("head", rest[0])
+    data = files[absolute(rest[0])] if rest else command.stdin
+    return Ran(b"".join(data.splitlines(keepends=True)[: int(count)]))
+
+
+_MOUNTED = (
+    ("overlay", "/", "overlay", "rw,relatime"),
+    ("proc", "/proc", "proc", "rw,nosuid,nodev,noexec,relatime"),
+    ("cgroup", "/sys/fs/cgroup", "cgroup2", "ro,nosuid,nodev,noexec,relatime"),
+)
+
+
+def _mount(command: Command, files: Files, words: Sequence[str]) -> Ran:
+    if words and not (len(words) == 2 and words[0] == "-t"):
+        return Ran(stderr=b"mount: permission denied (are you root?)\n", exit_code=1)
+    shown = [
+        f"{source} on {path} type {kind} ({options})\n"
+        for source, path, kind, options in _MOUNTED
+        if kind in (words[1:] or [kind])
+    ]
+    return Ran("".join(shown).encode())
 
 
 def _tar(command: Command, files: Files, words: Sequence[str]) -> Ran:
@@ -423,6 +471,8 @@ PROGRAMS: dict[str, Callable[[Command, Files, Sequence[str]], Ran]] = {
     "whoami": _says(_whoami),
     "gzip": lambda command, files, words: Ran(gzip.compress(command.stdin)),
     "printenv": _env,
+    "head": _head,
+    "mount": _mount,
     "printf": _printf,
     "seq": _seq,
     "uptime": _says(lambda command: time.strftime(" %H:%M:%S up 1 day, load average: 0.00", time.gmtime())),

@@ -6,9 +6,9 @@ simulated, and its container runs on.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 
-from apimachinery.server.node.commands import Command, Pod
+from apimachinery.server.node.commands import Command, CommandInput, Pod
 from apimachinery.server.node.shell import ContainerShell, ShellOutput, Unknown
 
 FOREVER = float("inf")
@@ -18,6 +18,14 @@ QUICK_STEPS, SLOW_SECONDS = 100, 10.0
 """A command that goes on after so many steps, such as ``while true; do sleep 1; done``, is looked at so seldom."""
 MOST_STEPS = 1000
 """At one look: what a clock that moved by a month leaves behind is not made up for."""
+
+
+class OpenInput(CommandInput):
+    """The stdin of a container to which nobody is attached."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Raises Unknown: who sends something, and when, is not known."""
+        raise Unknown("stdin")
 
 
 class CommandRun:
@@ -79,12 +87,18 @@ def ask(
 
 
 def begin(
-    shell: ContainerShell, pod: Pod, container: str, argv: Sequence[str], variables: Mapping[str, str]
+    shell: ContainerShell,
+    pod: Pod,
+    container: str,
+    argv: Sequence[str],
+    variables: Mapping[str, str],
+    *,
+    reads: bool = False,
 ) -> CommandRun | None:
-    """Begins a command; None where it cannot be simulated."""
-    command = Command(pod, container, tuple(argv), variables=variables)
-    command.input.end()
+    """Begins a command; None where it cannot be simulated, or reads a stdin that is open (``reads``)."""
+    given = OpenInput() if reads else CommandInput()
+    given.end()
     try:
-        return CommandRun(shell, command)
+        return CommandRun(shell, Command(pod, container, tuple(argv), given, variables=variables))
     except Unknown:
         return None

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import re
 import time
+from collections import ChainMap
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
 from apimachinery.server.node.commands import Command, CommandInput, ErrorOutput, Pod, Ran
+from apimachinery.server.node.given_files import given_files
 from apimachinery.server.node.programs import (
     LONGEST_SLEEP,
     PROGRAMS,
     Files,
     absolute,
+    container_of_command,
     environment_of,
     is_read_only,
     seconds_of,
@@ -92,8 +95,15 @@ class ContainerShell:
         self._files: dict[str, Files] = {}
 
     def of(self, pod: Pod) -> Files:
-        """The files of a pod by absolute path."""
+        """What was written into a pod, by absolute path."""
         return self._files.setdefault(pod["metadata"]["uid"], {})
+
+    def _seen(self, command: Command) -> Files:
+        """The files that a command sees; those that it writes are the pod's."""
+        return ChainMap(
+            self.of(command.pod),
+            given_files(command.pod, container_of_command(command)),
+        )
 
     def __call__(self, command: Command) -> Ran:
         """Runs a command."""
@@ -103,7 +113,7 @@ class ContainerShell:
                 return Ran(self._session(command))
             if (text := _script(argv)) is not None:
                 return self._line(command, text)
-        return run_program(command, self.of(command.pod), argv)
+        return run_program(command, self._seen(command), argv)
 
     def steps(self, command: Command, line: ShellOutput) -> Generator[float, None, int]:
         """Runs the command of a container: gives the seconds that it sleeps, and at its end its exit code. Raises
@@ -111,7 +121,7 @@ class ContainerShell:
         environment = environment_of(command)
         argv = [substituted(word, environment) for word in command.argv]
         text = _script(argv) if argv and argv[0].rpartition("/")[2] in _SHELLS else None
-        shell = _Shell(command, self.of(command.pod), line, known=True)
+        shell = _Shell(command, self._seen(command), line, known=True)
         if text is not None:
             return (yield from shell.run(text))
         ran = yield from shell.program(command, argv)
@@ -132,7 +142,7 @@ class ContainerShell:
     def _line(self, command: Command, text: str) -> Ran:
         """Runs a line: what it says, and how its last command ended."""
         line = ShellOutput()
-        steps = _Shell(command, self.of(command.pod), line, known=False).run(text)
+        steps = _Shell(command, self._seen(command), line, known=False).run(text)
         left = LONGEST_SLEEP
         try:
             while left > 0:

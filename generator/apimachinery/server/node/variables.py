@@ -18,8 +18,13 @@ from apimachinery.wire.json import decode
 
 _SOURCES: Final = (("configmaps", "configMapRef"), ("secrets", "secretRef"))
 _KEYS: Final = (("configmaps", "configMapKeyRef"), ("secrets", "secretKeyRef"))
+_KINDS: Final = {"configmaps": "ConfigMap", "secrets": "Secret"}
 MASTER: Final = ("default", "kubernetes")
 """The Service that the containers of all namespaces are told of."""
+
+
+class ContainerConfigError(Exception):
+    """A container cannot be made as its pod describes it; the text is the message of its status."""
 
 
 class ContainerVariables:
@@ -52,6 +57,23 @@ class ContainerVariables:
             ):
                 found[each["name"]] = amount
         return found
+
+    def require(self, pod: Json, container: Json) -> None:
+        """Looks for all that the variables of a container refer to. Raises ContainerConfigError."""
+        namespace = pod["metadata"]["namespace"]
+        sources = [(each, _SOURCES) for each in container.get("envFrom") or ()]
+        sources += [(each.get("valueFrom") or {}, _KEYS) for each in container.get("env") or ()]
+        for source, kinds in sources:
+            for plural, name_of in kinds:
+                ref = source.get(name_of)
+                if not ref or ref.get("optional"):
+                    continue
+                name, kind = ref.get("name", ""), _KINDS[plural]
+                if self._object(plural, namespace, name) is None:
+                    raise ContainerConfigError(f'{kind.lower()} "{name}" not found')
+                if "key" in ref and ref["key"] not in self._data(plural, namespace, name):
+                    place = f"{kind} {namespace}/{name}"
+                    raise ContainerConfigError(f"couldn't find key {ref['key']} in {place}")
 
     def _object(self, path: str, namespace: str, name: str) -> Json | None:
         record = self._cache.resource(f"/core/{path}/").get(f"/core/{path}/{namespace}/{name}")
