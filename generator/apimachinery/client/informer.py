@@ -59,6 +59,7 @@ class Store(Generic[T]):
         with self._lock:
             if index not in self._indexes:
                 self._build(index, self._functions[index])
+            # A list, made under the lock: an iterator would see later changes.
             return [self._items[key] for key in self._indexes[index].get(value, ())]
 
     def index_function(self, name: str) -> IndexFunction[T]:
@@ -108,6 +109,7 @@ class Store(Generic[T]):
                     index.setdefault(value, {})[key] = None
                 elif value in index:
                     index[value].pop(key, None)
+                    # Values come and go with objects; empty entries would pile up.
                     if not index[value]:
                         del index[value]
 
@@ -144,6 +146,7 @@ class Informer(Generic[T]):
         worker = _Worker(handler, self.store, resync_seconds)
         with self._lock:  # no change may fall between the snapshot and the subscription
             for obj in self.store.list():
+                # The worker hears of the present state before any later change.
                 worker.queue.put(Change("ADDED", obj, initial=True))
             self._workers.append(worker)
         worker.thread.start()
@@ -230,6 +233,7 @@ class _Worker(Generic[T]):
 
     def stop(self) -> None:
         self.queue.put(None)
+        # A handler may stop its own informer.
         if self.thread is not threading.current_thread():
             self.thread.join()
 

@@ -131,6 +131,7 @@ class Mirror(Generic[T]):
     ) -> Sequence[Change[T]]:
         """A whole new state: gives the difference, deletions first."""
         self.unreadable = {error.key: error for error in unreadable}
+        # By name: the uid decides below whether it is still the same object.
         fresh = {key_of(item): item for item in items}
         if not self.items:
             self.items, self.version = fresh, version
@@ -149,6 +150,7 @@ class Mirror(Generic[T]):
     def apply(self, event: Event[T]) -> list[Change[T]]:
         """One event: gives what changed; nothing for bookmarks and for what was already seen."""
         if event.resource_version:
+            # Bookmarks move the version on too, so a quiet watch does not fall behind.
             self.version = event.resource_version
         if event.object is None:
             return []
@@ -156,6 +158,7 @@ class Mirror(Generic[T]):
         self.unreadable.pop(key, None)
         if event.type == "DELETED":
             old = self.items.pop(key, None)
+            # A server may repeat events from before the version; what is not held is news to nobody.
             return [] if old is None else [Change("DELETED", event.object, old, key=key)]
         changes = self._changes(key, event.object)
         self.items[key] = event.object
@@ -201,6 +204,7 @@ class InitialEvents(Generic[T]):
             gone = key_of(UNSTRUCTURED.decode(event.raw))
             self._items.pop(gone, None)
             self._unreadable.pop(gone, None)
+        # Decoded in batches, which cost what pages of a list cost.
         elif len(self._parts) >= PAGE_SIZE:
             self._read()
 
@@ -247,6 +251,7 @@ class Pause:
     def next(self, longest: float = float("inf")) -> float:
         """Takes note of a failure; how many seconds to wait after it, ``longest`` at most."""
         self.failures += 1
+        # At most 2^20 times: a float would overflow after a long outage.
         doubled: float = self.options.first_wait * 2.0 ** min(self.failures - 1, 20)
         return min(self.options.longest_wait, longest, doubled) * self._random.uniform(0.5, 1.0)
 
@@ -274,6 +279,7 @@ class ReflectorPlan(Generic[T]):
         """The request of a watch from ``version``, or of a streaming list."""
         seconds = random.randint(*WATCH_SECONDS)
         if self.quiet:
+            # Shorter than the silence allowed: the server ends the watch with a bookmark before it counts as dead.
             seconds = max(1, int(self.options.silence * 0.9))
         options = WatchOptions(
             bookmarks=True, initial_events=initial, timeout_seconds=seconds, silence=self.options.silence
@@ -304,11 +310,13 @@ class ReflectorPlan(Generic[T]):
         if isinstance(error, Gone):
             self.listed = False
             wait = self.pause.next()
+            # The first 410 is ordinary after a pause; a second one in a row is a server in trouble.
             return 0.0 if self.pause.failures == 1 else wait
         if isinstance(error, TransportError) and error.timed_out and self.following and not self.quiet:
             self.quiet = True
             return 0.0
         if self.streaming and not self.listed and isinstance(error, Invalid | BadRequest):
+            # A server without streaming lists refuses the parameter.
             self.streaming = False
             return 0.0
         known = isinstance(error, ApiError | TransportError | ConfigError)
@@ -322,6 +330,7 @@ class ReflectorPlan(Generic[T]):
         unreachable = isinstance(error, TransportError) and not error.sent
         wait = self.pause.next(RECONNECT_SECONDS if unreachable else float("inf"))
         if isinstance(error, ApiError):
+            # Retry-After is a lower bound, never a reason to wait less.
             wait = max(wait, float(error.retry_after))
         self._report(error, wait, trace=not known)
         return wait
@@ -389,6 +398,7 @@ class Reflector(Generic[T]):
                     yield from self._start()
                 yield from self._follow(plan.mirror.version)
             except Exception as error:  # nothing but stop ends a mirror; Plan.failed says which are raised
+                # stop() may have come before the stream was there to be closed.
                 if self._stopped.is_set():
                     return
                 self._stopped.wait(plan.failed(error))

@@ -205,6 +205,7 @@ class AsyncSharedInformers:
         cluster: str = "",
     ) -> AsyncCacheKey:
         wanted = self._namespace if namespace is None else namespace
+        # Cluster-scoped kinds have one cache, whatever namespace is asked for.
         where = wanted if resource.namespaced else ""
         return AsyncCacheKey(resource, where, labels, fields, metadata_only, cluster)
 
@@ -213,6 +214,7 @@ class AsyncSharedInformers:
     ) -> AsyncInformer[O]:
         known = self._informers.get(key)
         if known is not None:
+            # Shared objects cannot be kept in two forms.
             if self._transforms[key] is not transform and transform is not None:
                 raise ValueError(f"{key.resource.plural} are shared with another transform")
             return known

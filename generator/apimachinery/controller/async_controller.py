@@ -174,6 +174,7 @@ class AsyncController(Generic[T]):
             raise ValueError(f"{self.name} has no reconcile function")
         if bool(self._finalizer) != (self._finalize is not None):
             raise ValueError(f"{self.name} needs both a finalizer's name and its function, or neither")
+        # A copy: one declared controller may be run by several operators, each with its own queue.
         made = copy.copy(self)
         made._set_up(runtime.at(self.home))
         for options in made._declared:
@@ -263,6 +264,7 @@ class AsyncController(Generic[T]):
 
     def note_status(self, request: Request, before: T, after: T, status: object) -> None:
         """Takes note of a status that was written: versions up to ``before`` are of another one."""
+        # Nothing was written, so what was noted before still holds.
         if resource_version_of(after) == resource_version_of(before):
             return
         known = self._written.get(request)
@@ -274,6 +276,7 @@ class AsyncController(Generic[T]):
             self._add(Request(*key_of(change.object)), low=_has_time(change))
 
     async def _hear_owned(self, change: Change[Any]) -> None:
+        # The old object too: an object that was handed over is news to its former owner.
         owners = {
             owner_of(obj, self.for_.API_VERSION, self.for_.KIND) for obj in (change.object, change.old) if obj
         }
@@ -322,6 +325,7 @@ class AsyncController(Generic[T]):
         runtime = self._attached()
         while True:
             request = await self.queue.get()
+            # What is queued at the end is left: the next leader begins with all objects anyway.
             if request is None or self.queue.backlog.stopped:
                 return
             runtime.observer.queued(self.title, len(self.queue))
@@ -338,10 +342,12 @@ class AsyncController(Generic[T]):
         try:
             with runtime.observer.reconciling(self.title, request.namespace, request.name):
                 outcome, seconds = await self._look(request)
+        # Trying again would be refused again; a change of the object brings it back.
         except Refused as error:
             self.queue.forget(request)
             _log.warning("%s: %s is refused: %s", self.name, request, error)
             return "refused"
+        # Whoever leads now works on it.
         except LostLeadership as error:
             _log.info("%s: %s is left to another copy: %s", self.name, request, error)
             return "lost"
@@ -349,11 +355,13 @@ class AsyncController(Generic[T]):
             self._again(request)
             _log.debug("%s: %s waits: %s", self.name, request, error)
             return "again"
+        # No error: the cache was behind, and will be current at the next try.
         except Conflict as error:
             self._again(request)
             _log.debug("%s: %s changed meanwhile: %s", self.name, request, error)
             return "conflict"
         except TransportError as error:
+            # A request that was sent may have been made; one that was not is safe to send soon.
             if error.sent:
                 self._again(request)
             else:
@@ -364,6 +372,7 @@ class AsyncController(Generic[T]):
             self._again(request)
             _log.exception("%s: %s failed", self.name, request)
             return "error"
+        # Success ends the growing pauses of earlier failures.
         self.queue.forget(request)
         if seconds is None:
             return outcome
@@ -378,6 +387,7 @@ class AsyncController(Generic[T]):
         runtime = self._attached()
         cached = self._cached(request)
         if cached is None:
+            # The next object of this name has another status.
             self._written.pop(request, None)
             if self._gone is not None:
                 await self._gone(AsyncContext(self, runtime, request, None), request)
@@ -386,11 +396,13 @@ class AsyncController(Generic[T]):
         if is_deleting(obj):
             return "success", await self._let_go(AsyncContext(self, runtime, request, obj), obj)
         if self._finalizer and self._finalizer not in finalizers_of(obj):
+            # Before anything is made in the outer world: what is made needs somebody to clean it up.
             obj = await async_add_finalizer(runtime.client, obj, self._finalizer)
         assert self._reconcile is not None
         try:
             return "success", await self._reconcile(AsyncContext(self, runtime, request, obj), obj)
         except NotFound as error:
+            # NotFound of another object is an error like any other.
             if error.name != name_of(obj) or self._cached(request):
                 raise
             return "gone", None  # it went while it was worked on

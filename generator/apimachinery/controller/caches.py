@@ -202,12 +202,14 @@ class SharedInformers:
         cluster: str = "",
     ) -> CacheKey:
         wanted = self._namespace if namespace is None else namespace
+        # Cluster-scoped kinds have one cache, whatever namespace is asked for.
         where = wanted if resource.namespaced else ""
         return CacheKey(resource, where, labels, fields, metadata_only, cluster)
 
     def _shared(self, key: CacheKey, codec: Codec[O], transform: Callable[[O], O] | None) -> Informer[O]:
         known = self._informers.get(key)
         if known is not None:
+            # Shared objects cannot be kept in two forms.
             if self._transforms[key] is not transform and transform is not None:
                 raise ValueError(f"{key.resource.plural} are shared with another transform")
             return known

@@ -173,6 +173,7 @@ class Controller(Generic[T]):
             raise ValueError(f"{self.name} has no reconcile function")
         if bool(self._finalizer) != (self._finalize is not None):
             raise ValueError(f"{self.name} needs both a finalizer's name and its function, or neither")
+        # A copy: one declared controller may be run by several operators, each with its own queue.
         made = copy.copy(self)
         made._set_up(runtime.at(self.home))
         for options in made._declared:
@@ -262,6 +263,7 @@ class Controller(Generic[T]):
 
     def note_status(self, request: Request, before: T, after: T, status: object) -> None:
         """Takes note of a status that was written: versions up to ``before`` are of another one."""
+        # Nothing was written, so what was noted before still holds.
         if resource_version_of(after) == resource_version_of(before):
             return
         known = self._written.get(request)
@@ -273,6 +275,7 @@ class Controller(Generic[T]):
             self._add(Request(*key_of(change.object)), low=_has_time(change))
 
     def _hear_owned(self, change: Change[Any]) -> None:
+        # The old object too: an object that was handed over is news to its former owner.
         owners = {
             owner_of(obj, self.for_.API_VERSION, self.for_.KIND) for obj in (change.object, change.old) if obj
         }
@@ -321,6 +324,7 @@ class Controller(Generic[T]):
         runtime = self._attached()
         while True:
             request = self.queue.get()
+            # What is queued at the end is left: the next leader begins with all objects anyway.
             if request is None or self.queue.backlog.stopped:
                 return
             runtime.observer.queued(self.title, len(self.queue))
@@ -337,10 +341,12 @@ class Controller(Generic[T]):
         try:
             with runtime.observer.reconciling(self.title, request.namespace, request.name):
                 outcome, seconds = self._look(request)
+        # Trying again would be refused again; a change of the object brings it back.
         except Refused as error:
             self.queue.forget(request)
             _log.warning("%s: %s is refused: %s", self.name, request, error)
             return "refused"
+        # Whoever leads now works on it.
         except LostLeadership as error:
             _log.info("%s: %s is left to another copy: %s", self.name, request, error)
             return "lost"
@@ -348,11 +354,13 @@ class Controller(Generic[T]):
             self._again(request)
             _log.debug("%s: %s waits: %s", self.name, request, error)
             return "again"
+        # No error: the cache was behind, and will be current at the next try.
         except Conflict as error:
             self._again(request)
             _log.debug("%s: %s changed meanwhile: %s", self.name, request, error)
             return "conflict"
         except TransportError as error:
+            # A request that was sent may have been made; one that was not is safe to send soon.
             if error.sent:
                 self._again(request)
             else:
@@ -363,6 +371,7 @@ class Controller(Generic[T]):
             self._again(request)
             _log.exception("%s: %s failed", self.name, request)
             return "error"
+        # Success ends the growing pauses of earlier failures.
         self.queue.forget(request)
         if seconds is None:
             return outcome
@@ -377,6 +386,7 @@ class Controller(Generic[T]):
         runtime = self._attached()
         cached = self._cached(request)
         if cached is None:
+            # The next object of this name has another status.
             self._written.pop(request, None)
             if self._gone is not None:
                 self._gone(Context(self, runtime, request, None), request)
@@ -385,11 +395,13 @@ class Controller(Generic[T]):
         if is_deleting(obj):
             return "success", self._let_go(Context(self, runtime, request, obj), obj)
         if self._finalizer and self._finalizer not in finalizers_of(obj):
+            # Before anything is made in the outer world: what is made needs somebody to clean it up.
             obj = add_finalizer(runtime.client, obj, self._finalizer)
         assert self._reconcile is not None
         try:
             return "success", self._reconcile(Context(self, runtime, request, obj), obj)
         except NotFound as error:
+            # NotFound of another object is an error like any other.
             if error.name != name_of(obj) or self._cached(request):
                 raise
             return "gone", None  # it went while it was worked on

@@ -89,6 +89,7 @@ class Elector:
         observer: Observer | None = None,
     ) -> None:
         self.election = election
+        # A connection of its own: requests of the program must not hold up the renewal.
         self._client = client._separate()
         api = DynamicResource(self._client, LEASES)
         self._api = api.within(election.renew_seconds / 2)
@@ -119,6 +120,7 @@ class Elector:
             if self._try():
                 self._set(True)
                 return True
+            # Jitter keeps candidates from asking all at the same moment.
             self._pause(self.election.retry_seconds * random.uniform(1.0, 1.2), stopping)
         return False
 
@@ -155,10 +157,12 @@ class Elector:
         """Gives the lease back; call it when nothing is worked on any more. Failures are logged: it ends by itself."""
         if not self._leads:
             return
+        # Read before leadership is given up below.
         is_leader, lease = self.is_leader, self._seen
         self._set(False)
         if not is_leader or not self.election.release or lease is None:
             return
+        # As client-go: an empty holder and one second let the next candidate take it at once.
         spec = {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _moment()}
         try:
             self._api.replace({**lease, "spec": spec}, namespace=self._namespace)

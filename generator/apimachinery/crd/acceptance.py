@@ -70,6 +70,7 @@ def has_bad_bundle(crd: dict[str, Any]) -> bool:
 
 def _established(crd: dict[str, Any], *, accepted: bool) -> Condition:
     if not is_established(crd):
+        # A conflict keeps a CRD from being established for the first time only; later ones change nothing.
         if not accepted:
             return _condition("Established", "False", "NotAccepted", "not all names are accepted")
         if has_bad_bundle(crd):
@@ -144,6 +145,7 @@ def _taken(crd: dict[str, Any], others: Iterable[dict[str, Any]]) -> tuple[set[s
     resources: set[str] = set()
     kinds: set[str] = set()
     for other in others:
+        # The CRD itself may be among the others.
         if (other.get("spec") or {}).get("group") != group or (other.get("metadata") or {}).get(
             "name"
         ) == name:
@@ -158,6 +160,7 @@ def _decide(
     wanted: dict[str, Any], accepted: dict[str, Any], resources: Container[str], kinds: Container[str]
 ) -> tuple[dict[str, Any], Condition | None]:
     """The accepted names, with the first conflict; every part is decided for itself."""
+    # What was accepted before stays while the wanted name is taken.
     names = {key: accepted[key] for key in accepted if accepted[key]}
     conflict: Condition | None = None
     rules = (
@@ -170,6 +173,7 @@ def _decide(
     for key, reason, taken in rules:
         value, held = wanted.get(key), accepted.get(key)
         asked, known = ([each] if isinstance(each, str) else each or [] for each in (value, held))
+        # A name that is its own already does not clash with itself.
         clashes = [f'"{each}" is already in use' for each in asked if each in taken and each not in known]
         if clashes:
             conflict = _condition("NamesAccepted", "False", reason, aggregate(clashes))
@@ -196,6 +200,7 @@ def structure_condition(crd: dict[str, Any]) -> Condition | None:
     except TooDeepError as error:
         return _condition("NonStructuralSchema", "True", "StructuralError", str(error))
     if form.preserve:
+        # CRDs from v1beta1 days; new ones are refused by check_crd.
         text = "spec.preserveUnknownFields: Invalid value: true: must be false"
         return _condition("NonStructuralSchema", "True", "Violations", text)
     texts: list[str] = []

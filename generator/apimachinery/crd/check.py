@@ -67,6 +67,7 @@ def check_crd(crd: dict[str, Any], old: dict[str, Any] | None = None) -> list[Fi
         form = read_form(crd)
         old_form = None if old is None else read_form(old)
     except TooDeepError as error:
+        # Nothing else can be judged on a form that cannot be read.
         return [forbidden("spec.validation.openAPIV3Schema", str(error))]
     meta = crd.get("metadata") or {}
     if old is None or old_form is None:
@@ -117,6 +118,7 @@ def _rules_for_update(old: CheckedForm, established: bool) -> EnabledRules:
     webhook = (old.conversion or {}).get("webhook") or {}
     reviews = webhook.get("conversionReviewVersions") or []
     bundle = (webhook.get("clientConfig") or {}).get("caBundle")
+    # kube-apiserver's ratcheting: an update is not refused for what the stored CRD breaks already.
     return EnabledRules(
         schema_required=_has_schema(old.common) or all(map(_has_schema, old.versions)),
         structural=not any(_is_loose(each) for each in schemas),
@@ -144,6 +146,7 @@ def _is_loose(schema: Schema) -> bool:
 
 
 def _has_unpruned_defaults(schema: Schema) -> bool:
+    # Defaults of a schema that is not structural cannot be judged.
     if _is_loose(schema):
         return False
     return not default_faults(schema, "", pruned=False) and bool(default_faults(schema, ""))
@@ -160,6 +163,7 @@ def _each_spec_fault(form: CheckedForm, rules: EnabledRules, old: CheckedForm | 
     if form.preserve and any(any_node(each, _has_default) for each in form.schemas()):
         detail = "must be false in order to use defaults in the schema"
         yield invalid_value("spec.preserveUnknownFields", True, detail)
+    # Schemas of CRDs that preserve unknown fields need not be structural, unless they have defaults.
     structural = (
         rules.structural or not form.preserve or any(any_node(each, _has_default) for each in form.schemas())
     )
@@ -258,6 +262,7 @@ def _part_faults(
             )
             yield invalid_value(at, "", detail)
         elif unreadable(schema) is None:
+            # Unchanged fields may exceed a limit that is newer than they are.
             stored = _stored_part(parts, old)
             unchanged = stored is not None and stored.selectable == parts.selectable
             yield from selectable_faults(parts.selectable, schema, at, any_number=unchanged)
@@ -315,9 +320,11 @@ def _validation_faults(
             sound = not breaches
     broken = schema_faults(schema, at, rules.schema)
     found += broken
+    # CEL rules are compiled only where nothing else is wrong with their schema.
     rules_found = rule_faults(schema, at, broken, sound=sound, unchanged=stored == schema)
     found += rules_found.texts
     found += rules_found.compiled
+    # Shown only if the other checks found nothing, since it repeats what they say.
     if not found and said is not None:
         found.append(invalid_value(at, "", said))
     yield from found
@@ -367,6 +374,7 @@ def _stored_faults(stored: list[str] | None, versions: list[Version]) -> Iterato
 
 
 def _immutable_faults(form: CheckedForm, old: CheckedForm, established: bool) -> Iterator[FieldError]:
+    # A scope or kind that was never served may still be corrected.
     if established:
         yield from immutable(form.scope, old.scope, "spec.scope")
         yield from immutable(form.names.get("kind") or "", old.names.get("kind") or "", "spec.names.kind")

@@ -43,6 +43,7 @@ def _faults(
     pruned: bool,
 ) -> Iterator[FieldError]:
     if node.embedded:
+        # An embedded resource has metadata of its own, so the path begins anew.
         inside_meta, steps, root = False, (), node
     if node.default is not MISSING:
         at = f"{field}.default"
@@ -82,6 +83,7 @@ def _value_faults(schema: dict[str, Any], node: SchemaNode, field: str, pruned: 
 def _meta_faults(
     schema: dict[str, Any], node: SchemaNode, field: str, root: SchemaNode, steps: tuple[str | int, ...]
 ) -> Iterator[FieldError]:
+    # Metadata is judged as a whole, so the default is put where it will be in an object.
     resource: Any = deepcopy(node.default)
     for step in reversed(steps):
         resource = [resource] if isinstance(step, int) else {step: resource}

@@ -55,10 +55,12 @@ class Watcher:
         self._backlog.append(chunk)
         size = len(chunk)
         self._size += size
+        # A chunk that many share takes its bytes once.
         weight = size // sharers + CHUNK_OVERHEAD
         self._weight += weight
         budget = self._budget
         budget.held += weight
+        # A large chunk asks the governor too; small ones would ask too often.
         if self._size > BACKLOG_BYTES or (
             (budget.held > budget.limit or (size > SMALL_BYTES and not budget.fits(0)))
             and not budget.allows(self._weight)
@@ -75,6 +77,7 @@ class Watcher:
     def leave(self) -> None:
         """Gives up what is left; the stream is over."""
         self._clear()
+        # Shares grow as watchers go.
         self._budget.watchers -= 1
 
     def wake(self) -> None:
@@ -95,6 +98,7 @@ class Watcher:
     async def take(self) -> bytes:
         """What has come since, a piece of it where it is much; empty at the end."""
         while not self._backlog and not self.ended:
+            # One reader for each stream, so one future is enough.
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
             self._waiter = None
@@ -103,6 +107,7 @@ class Watcher:
             return b""
         if self._size <= PIECE_BYTES:
             self._clear()
+            # The usual case: one event, handed on without a copy.
             return backlog[0] if len(backlog) == 1 else b"".join(backlog)
         size = number = 0
         while number < len(backlog) and size < PIECE_BYTES:
@@ -113,6 +118,7 @@ class Watcher:
         if not backlog:
             self._clear()
         else:
+            # Weights are shared sizes, so a part of the backlog has about that part of the weight.
             weight = self._weight * size // self._size
             self._size -= size
             self._weight -= weight

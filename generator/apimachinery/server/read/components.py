@@ -74,6 +74,7 @@ async def _asked(port: int) -> tuple[bool, str]:
         return False, f"{asked}i/o timeout"
     except (OSError, ssl.SSLError) as fault:
         return False, f"{asked}{fault.strerror or fault}"
+    # As kube-apiserver: 200 alone is not healthy, the text must be ok.
     head, _, body = answer.partition(b"\r\n\r\n")
     text = body.decode(errors="replace").strip()
     return head.split(b" ")[1:2] == [b"200"] and text == "ok", text

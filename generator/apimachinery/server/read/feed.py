@@ -86,12 +86,14 @@ class Feed:
         seen: Seen | None = None,
     ) -> Callable[[], None]:
         """Adds a watcher; the answer takes it out again."""
+        # Everything that decides what a watcher is shown.
         place = (view.key, view.watch_content_type, selection.key if selection else None, after)
         group = self._groups.get(place)
         if group is None:
             group = self._groups[place] = WatchGroup(view, selection, after, seen)
             self._alike(selection)[place] = group
         group.watchers.append(watcher)
+        # Events up to here are in the state that it began with.
         watcher.since = self._cache.revision
 
         def leave() -> None:
@@ -125,6 +127,7 @@ class Feed:
         """The groups that may see an event."""
         groups = [*self._open.values()]
         for by_value in self._by_field.values():
+            # Both states: an object that leaves a selection is a deletion to its watchers.
             values = {by_value.read(event.record)}
             if event.previous is not None:
                 values.add(by_value.read(event.previous))
@@ -137,6 +140,7 @@ class Feed:
         return [watcher for group in self._groups.values() for watcher in group.watchers]
 
     def _take(self, event: Event) -> None:
+        # Once an event waits to be encoded, all later ones wait behind it, or they would overtake it.
         if self._asks or self._converting or self._is_long(event):
             self._converting.append(event)
             if self._converter is None:
@@ -152,12 +156,14 @@ class Feed:
     @property
     def revision(self) -> int:
         """Up to which revision the watchers were given every event."""
+        # The first event that waits is not sent yet.
         return self._converting[0].revision - 1 if self._converting else self._cache.revision
 
     def _push(self, forms: Forms, seeing: Sequence[tuple[WatchGroup, str, Sequence[Watcher]]]) -> None:
         """Gives an event to these watchers of groups, as what it is to each group."""
         sharers: dict[int, int] = {}
         for group, kind, watchers in seeing:
+            # Who is shown the same bytes is counted once for the budget.
             shared = id(forms.of(group.view, kind, False))
             sharers[shared] = sharers.get(shared, 0) + len(watchers)
         for group, kind, watchers in seeing:
@@ -166,6 +172,7 @@ class Feed:
             if group.seen is not None:
                 group.seen(len(chunk), len(watchers))
             for watcher in watchers:
+                # The first event of a stream may be encoded with its schema (tables), later ones without.
                 if watcher.fresh:
                     watcher.fresh = False
                     watcher.push(forms.of(group.view, kind, True), together)
@@ -188,11 +195,13 @@ class Feed:
                 self._push(
                     forms,
                     [
+                        # Those who joined after the event have it in their first state.
                         (group, kind, [each for each in group.watchers if each.since < event.revision])
                         for group, kind in zip(groups, kinds, strict=True)
                         if kind
                     ],
                 )
+                # Only now: until it is sent, revision must not count it.
                 self._converting.popleft()
         except Exception as fault:
             # Who watches starts again, and is told by the list why nothing can be shown.
@@ -215,6 +224,7 @@ class Feed:
 
     def _begin_pass(self) -> None:
         if len(self._sleeping) > CROWD:
+            # A watcher with several events is woken once.
             self._sleeping = list(dict.fromkeys(self._sleeping))
             self._pause = min(CROWD_SECONDS, CROWD_SECONDS_EACH * len(self._sleeping))
         self._pass()

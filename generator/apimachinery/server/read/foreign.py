@@ -29,6 +29,7 @@ class ForeignObjects:
     def __init__(self, options: ApiOptions) -> None:
         self._packages = [ServedPackage(name) for name in options.packages]
         catalog = Catalog(options.emulated_version)
+        # Everything that exists may be stored, whether or not it is served.
         everything = ApiOptions(
             packages=options.packages,
             emulated_version=options.emulated_version,
@@ -45,6 +46,7 @@ class ForeignObjects:
         served = None if custom else self._served.get(package_prefix(group, plural))
         if served is not None and written_as_custom(data):
             raise ValueError("a custom object, stored where those of a built-in kind are")
+        # Stored as this server stores it: most objects need no decoding.
         if data.startswith(b"{") and (served is None or data.startswith(served.opening)):
             return data
         obj = self._decoded(data)
@@ -55,6 +57,7 @@ class ForeignObjects:
             obj = self._converted(served, obj, str(stored_at))
         obj = {**obj, "kind": served.kind, "apiVersion": served.api_version}
         finish_form(obj, served)
+        # The revision is that of the storage, never of the stored bytes.
         obj["metadata"].pop("resourceVersion", None)
         return encode(served.family.in_order(obj))
 

@@ -59,6 +59,7 @@ def needs_newest(verb: str, request: Request, seen: int) -> bool:
     the revision that reads see. Not where it asks for what the cache has, or for a revision that was seen."""
     wanted = request.first("resourceVersion") if request.query_string else ""
     if verb not in ("get", "list", "watch") or not wanted:
+        # Without a resourceVersion the newest state is promised.
         return True
     # A watch from a revision to come waits for it, without a limit of its own.
     return verb != "watch" and wanted.isascii() and wanted.isdigit() and int(wanted[:20]) > seen
@@ -71,6 +72,7 @@ def read_record(cache: ResourceCache, key: str, resource_version: str = "") -> R
     """
     if resource_version:
         try:
+            # kube-apiserver answers 500 here, since it parses the version deep in its storage.
             revision = parse_revision(resource_version)
         except BadRevision as fault:
             raise ApiError(500, "", str(fault), has_details=False) from None
@@ -99,6 +101,7 @@ class JoinedBodies:
     def get(self, shown: Hashable, stamp: int) -> Joined | None:
         """The joined items kept under ``shown``; None if they were not joined at this stamp of their scope."""
         found = self._kept.get(shown)
+        # Joined at another state: the next answer replaces it.
         if found is None or found[0] != stamp:
             return None
         self._kept.move_to_end(shown)
@@ -127,8 +130,10 @@ class JoinedBodies:
     def keep(self, shown: Hashable, stamp: int, body: bytes, holding: Holding | None = None) -> Joined:
         """Keeps a body in place of an older one; forgets those longest unused."""
         joined = (body, holding)
+        # The size of the old one goes before the new one is counted.
         if (old := self._kept.pop(shown, None)) is not None:
             self._count(old[1], -1)
+        # One list that fills everything would push out all others.
         if len(body) + ENTRY_BYTES > self._capacity:
             return joined
         self._kept[shown] = (stamp, joined)
@@ -186,12 +191,14 @@ def list_page(
     else converts them. Raises ApiError 400, 410, 500, 504."""
     start = yield from _start(cache, scope, options)
     snapshot = start.snapshot
+    # Selections read fields of the converted objects, so conversion comes first.
     if prepare is not None and selection is not None:
         yield from work(ASKS, prepare, snapshot.records)
     records: Sequence[Record] = snapshot.records
     rest, span = 0, None
     low = snapshot.records.first_at(start.first_key) if start.first_key else 0
     if selection is not None and selection.name:
+        # At most one object in each namespace has the name.
         records, low = _of_name(snapshot.records, low, scope, selection.name), 0
     if selection is None:
         high = min(low + start.limit, len(records)) if start.limit else len(records)
@@ -201,6 +208,7 @@ def list_page(
         chosen: Sequence[Record] = snapshot.records.part(low, high) if low or rest else records
         span = (low, high)
     else:
+        # Selecting reads each object: many of them are not for the loop.
         weight = LONG if len(records) > MANY_RECORDS else LIGHT
         chosen, last = yield from work(weight, _choose, records, low, start.limit, selection)
     if prepare is not None:
@@ -220,6 +228,7 @@ def list_records(
 ) -> Asking[Response]:
     """The answer to a LIST of ``scope``. Raises ApiError 400, 410, 500, 504."""
     page = yield from list_page(cache, scope, options, selection, prepare)
+    # Selections are too many to keep joined lists of them.
     if bodies is None or page.span is None:
         weigh(size := size_of(page.records))
         holding = bodies.holding(size) if bodies is not None else None

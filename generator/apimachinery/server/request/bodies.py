@@ -87,7 +87,9 @@ def read_body(
     doubtful = codec.checks_duplicates and not duplicates and has_duplicate_fields(data, value)
     _name_kind(value, decoded, served, is_kind, lenient=lenient)
     if doubtful:
+        # Only where they are needed: finding their places reads the body again.
         decoded.duplicates += field_texts(repeated_fields(data), [])
+        # Of a repeated map Go keeps the fields of both.
         if decoded.duplicates and served.family.merges_duplicates:
             value = {**decode_merging(data), "kind": value["kind"], "apiVersion": value["apiVersion"]}
     return value, decoded
@@ -203,6 +205,7 @@ def set_aside(obj: Json, served: Served) -> Aside | None:
 
 def unknown_faults(dropped: list[str], validation: str, decoded: Decoded, warnings: list[str]) -> list[str]:
     """The texts about unknown fields, which were dropped, that ``Strict`` refuses; ``Warn`` makes them warnings."""
+    # Most requests have neither, and must not pay for the texts.
     if (not dropped and not decoded.duplicates) or validation == "Ignore":
         return []
     texts = decoded.unknown(dropped)

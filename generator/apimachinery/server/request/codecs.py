@@ -129,6 +129,7 @@ class Protobuf:
         return fault
 
     def _messages(self) -> tuple[Messages, ...]:
+        # Loaded on first use: protobuf tables take memory that JSON clients never need.
         if self._loaded is None:
             self._loaded = tuple(messages for load in self._loaders if (messages := load()) is not None)
         return self._loaded
@@ -142,6 +143,7 @@ class _Cbor:
     checks_duplicates: bool = False
 
     def decode(self, data: bytes, duplicates: list[str], wanted: tuple[str, str] = ("", "")) -> Any:
+        # Imported here: most servers never see CBOR.
         from apimachinery.wire import cbor
 
         return cbor.decode(data)

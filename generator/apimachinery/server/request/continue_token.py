@@ -45,6 +45,7 @@ def decode_continue(scope: str, token: str) -> tuple[str, int]:
     version, revision, start = value.get("v", ""), value.get("rv", 0), value.get("start", "")
     if version != _VERSION:
         raise _bad(f"server does not recognize this encoded version {version}")
+    # True is an int in Python.
     if not isinstance(revision, int) or isinstance(revision, bool) or revision == 0:
         raise _bad(f"incorrect encoded start resourceVersion (version {_VERSION})")
     if not isinstance(start, str) or not start:
@@ -65,8 +66,10 @@ _FOREIGN = re.compile(rb"[^A-Za-z0-9_-]")
 
 def _decode_base64(token: str) -> bytes:
     text = token.encode()
+    # Go's decoder names the first byte that is not of the alphabet.
     if found := _FOREIGN.search(text):
         raise _bad(f"illegal base64 data at input byte {found.start()}")
+    # A single character at the end holds no whole byte.
     if len(text) % 4 == 1:
         raise _bad(f"illegal base64 data at input byte {len(text) - 1}")
     try:

@@ -63,6 +63,7 @@ class _JsonStruct(Decoded):
     def unknown(self, dropped: Collection[str]) -> list[str]:
         duplicates = _of_known(self.duplicates, dropped)
         texts = [*duplicates, *field_texts([], dropped)]
+        # Sorted only if both kinds occur: the order is found by reading the body again.
         return in_order_of(self.data, texts) if duplicates and dropped else texts
 
 
@@ -106,6 +107,7 @@ class _CborStruct(_Cbor):
         return typed_fault(fault, f"{served.version}.{served.kind}", self.data)
 
     def unknown(self, dropped: Collection[str]) -> list[str]:
+        # CBOR names one field only: Go's decoder stops at the first.
         if not dropped:
             return self.duplicates
         place = unknown_place(self.data, dropped)

@@ -54,6 +54,7 @@ def read_delete_body(request: Request, codecs: Codecs) -> dict[str, Any] | None:
         raise bad_request("DeleteOptions is no object")
     kind = body.get("kind") or "DeleteOptions"
     api_version = body.get("apiVersion") or ""
+    # Any group may send its own DeleteOptions; another kind is refused by its conversion.
     if kind != "DeleteOptions" and isinstance(kind, str) and isinstance(api_version, str):
         if kind in UNVERSIONED:
             raise bad_request(f"converting (v1.{kind}) to (v1.DeleteOptions): unknown conversion")

@@ -39,6 +39,7 @@ def read_list_options(query: Mapping[str, Sequence[str]], *, watch: bool = False
 
     Raises ApiError 400 for what cannot be read; combinations are ``check_list_options``' matter.
     """
+    # Nearly all gets and many lists have no query at all.
     if not query:
         return ListQuery(watch=True) if watch else PLAIN
 
@@ -47,6 +48,7 @@ def read_list_options(query: Mapping[str, Sequence[str]], *, watch: bool = False
         return values[0] if values else ""
 
     def boolean(name: str) -> bool:
+        # Go's conversion takes any other text, the empty one too, for true.
         return name in query and text(name).lower() not in ("false", "0")
 
     def number(name: str) -> int | None:
@@ -61,6 +63,7 @@ def read_list_options(query: Mapping[str, Sequence[str]], *, watch: bool = False
         resource_version=text("resourceVersion"),
         match=text("resourceVersionMatch"),
         timeout_seconds=timeout,
+        # A negative limit counts as none, as in kube-apiserver.
         limit=max(limit, 0),
         continue_token=text("continue"),
         send_initial_events=boolean("sendInitialEvents") if "sendInitialEvents" in query else None,
@@ -69,6 +72,7 @@ def read_list_options(query: Mapping[str, Sequence[str]], *, watch: bool = False
 
 def check_list_options(options: ListQuery) -> None:
     """Raises ApiError 422 for combinations that are forbidden."""
+    # By identity: a query without options costs nothing here.
     if options is PLAIN:
         return
     if causes := _watch_causes(options) if options.watch else _list_causes(options):
@@ -82,6 +86,7 @@ def parse_int64(text: str) -> int:
         raise ApiError(
             400, "BadRequest", f"strconv.ParseInt: parsing {_quote(text)}: invalid syntax", has_details=False
         )
+    # Python would convert any number of digits, slowly.
     number = int(text) if len(digits) < 40 else MAX_INT64 + 1
     if not -MAX_INT64 - 1 <= number <= MAX_INT64:
         raise ApiError(

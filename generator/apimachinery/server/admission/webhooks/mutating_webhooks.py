@@ -45,6 +45,7 @@ class MutatingWebhooks(Plugin):
     def _ask(self, operation: Operation) -> Asking[None]:
         memory = Reinvocation.of(operation, _PLUGIN)
         for number, hook in self._webhooks.may_be_about(operation):
+            # Asked again for each webhook: one before it may have changed what its rules match.
             call = self._webhooks.call(hook, operation)
             if call is None or not memory.may_call(hook.key):
                 continue
@@ -54,6 +55,7 @@ class MutatingWebhooks(Plugin):
             except WebhookFailed as failure:
                 if not hook.ignores_failures:
                     raise failed(hook, failure) from None
+                # The audit shows which requests passed because a webhook did not answer.
                 operation.annotate(f"failed-open.mutation.webhook.admission.k8s.io/{where}", hook.name)
                 continue
             told = {"configuration": hook.configuration, "webhook": hook.name, "mutated": changed}
@@ -91,6 +93,7 @@ def _changed(call: WebhookCall, verdict: ReviewVerdict, operation: Operation) ->
         raise internal(patch_fault(before, operations, fault)) from None
     except MergeError as fault:
         raise internal(str(fault)) from None
+    # A patch that changes nothing must not cause another round.
     if after == before:
         return False
     take(operation, after, before, call.served)

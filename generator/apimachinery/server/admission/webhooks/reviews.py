@@ -39,6 +39,7 @@ def review_of(operation: Operation, served: Served, version: str) -> Json:
     user = operation.user
     assert user is not None, "reviews are for requests"
     known = request_of(operation, user, served)
+    # A uid of its own for each call: an answer must be to this question.
     request: Json = {"uid": str(uuid.uuid4())}
     for name in ("kind", "resource", "subResource", "requestKind", "requestResource", "requestSubResource"):
         if name in known:
@@ -168,6 +169,7 @@ def _undecodable(value: Any, place: str, go_type: str) -> WebhookFailed:
 
 def _bytes(text: str) -> bytes:
     try:
+        # Go's decoder skips line breaks within base64.
         return base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
     except (binascii.Error, ValueError):
         where = next(

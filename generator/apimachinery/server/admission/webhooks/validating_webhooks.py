@@ -31,6 +31,7 @@ class ValidatingWebhooks(Plugin):
         return self._ask(calls, operation) if calls else None
 
     def _ask(self, calls: list[tuple[int, WebhookCall]], operation: Operation) -> Asking[None]:
+        # At once, since none of them may change the object; the order counts only for the refusal that is shown.
         yield AtOnce([self._judge(number, call, operation) for number, call in calls])
 
     def _judge(self, number: int, call: WebhookCall, operation: Operation) -> Asking[None]:

@@ -67,6 +67,7 @@ class Hook:
         self.seconds = int(stated.get("timeoutSeconds") or SECONDS)
         self.is_reinvoked = stated.get("reinvocationPolicy") == "IfNeeded"
         offered = stated.get("admissionReviewVersions") or ()
+        # The first offered version that is known, as the webhook prefers.
         self.version = next((version for version in offered if version in VERSIONS), "")
         self.constraints = MatchConstraints({**stated, "resourceRules": stated.get("rules") or ()})
         self.conditions: list[Expression] = []
@@ -75,6 +76,7 @@ class Hook:
         try:
             for condition in stated.get("matchConditions") or ():
                 self.conditions.append(compiler.compile(condition["expression"], BOOL))
+        # Configurations are validated when written; one stored by another release may still fail to compile.
         except ExpressionFault as fault:
             self.fault = str(fault)
 
@@ -136,6 +138,7 @@ class ConfiguredWebhooks:
         for record in self._cache.resource(served.prefix).snapshot(served.prefix).records:
             name = record.key[len(served.prefix) :]
             known = self._compiled.get(name)
+            # Only changed configurations are compiled again.
             if known is None or known[0] != record.revision:
                 stated = served.read(record).get("webhooks") or ()
                 known = (
@@ -144,11 +147,13 @@ class ConfiguredWebhooks:
                 )
             compiled[name] = known
         self._compiled = compiled
+        # By name of configuration, so that every server asks in the same order.
         return [hook for name in sorted(compiled) for hook in compiled[name][1]]
 
     def is_asked(self, operation: Operation) -> bool:
         """Whether any webhook may be about an operation. Raises ApiError 500 where a configuration cannot be read: one
         of its webhooks might forbid the operation."""
+        # Writes of the server itself, and of webhook configurations, must not depend on a webhook.
         if operation.target.user is None or is_exempt(operation):
             return False
         if self._cache.hides:
@@ -180,6 +185,7 @@ class ConfiguredWebhooks:
                 break
             if outcome.error is not None:
                 failed.append(f"expression '{condition.source}' resulted in error: {outcome.error}")
+            # One false condition decides, whatever others failed with.
             elif outcome.value is not True:
                 return False
         if failed and not hook.ignores_failures:
@@ -191,6 +197,7 @@ class ConfiguredWebhooks:
     def ask(self, call: WebhookCall, operation: Operation) -> Asking[ReviewVerdict]:
         """Asks a webhook; its answer, its warnings and annotations taken. Raises ApiError 400, WebhookFailed."""
         hook = call.hook
+        # Before the call: a webhook with side effects must not even be asked.
         if operation.dry_run and hook.stated.get("sideEffects") not in ("None", "NoneOnDryRun"):
             raise bad_request(f'admission webhook "{hook.name}" does not support dry run')
         review = review_of(operation, call.served, hook.version)
@@ -256,5 +263,6 @@ def rejected(hook: Hook, verdict: ReviewVerdict) -> ApiError:
     for key in ("reason", "details"):
         if given.get(key):
             status[key] = given[key]
+    # A refusal is never answered with a success code.
     status["code"] = max(int(given.get("code") or 0), 400)
     return _Rejected(status)
