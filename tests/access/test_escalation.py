@@ -60,6 +60,8 @@ def answer(server, method, path, body=None, content_type="application/json") -> 
 
 
 LABEL = {"metadata": {"labels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"}}}
+EMPTY_LABEL = {"metadata": {"labels": {"example.com/gathered": ""}}}
+"""A selector may ask for the key alone."""
 ANNOTATION = {"metadata": {"annotations": {"a": "b"}}}
 FINALIZER = {"metadata": {"finalizers": ["example.com/kept"]}}
 OWNER = {"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}]}}
@@ -70,7 +72,10 @@ OWNER = {"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "
     ("name", "patch", "says"),
     [
         ("big", LABEL, GRANTS),
+        ("big", EMPTY_LABEL, GRANTS),
+        ("big", {"metadata": {"labels": {}}}, "ok"),
         ("big", ANNOTATION, GRANTS),
+        ("big", {"metadata": {"annotations": {"a": ""}}}, GRANTS),
         ("big", FINALIZER, "ok"),
         ("big", OWNER, "ok"),
         ("big", {}, "ok"),
@@ -117,6 +122,8 @@ def test_every_way_of_writing_a_role_is_checked(server, kind):
     ("name", "patch", "says"),
     [
         ("gathers", LABEL, GATHERS),
+        ("gathers", EMPTY_LABEL, GATHERS),
+        ("gathers", {"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"x": "y", "z": ""}}]}}, GATHERS),
         ("gathers", ANNOTATION, GATHERS),
         ("gathers", FINALIZER, "ok"),
         ("gathers", {"aggregationRule": None}, GATHERS),

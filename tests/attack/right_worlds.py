@@ -14,7 +14,8 @@ GROUP = "rbac.authorization.k8s.io"
 RBAC = f"/apis/{GROUP}/v1"
 CERTIFICATES = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 MERGE, APPLY = "application/merge-patch+json", "application/apply-patch+yaml"
-ACCOUNTS, LABELS = 4, ("one", "two")
+STRATEGIC, OPERATIONS = "application/strategic-merge-patch+json", "application/json-patch+json"
+ACCOUNTS, LABELS = 4, ("one", "two", "")
 KINDS = {
     "clusterroles": "ClusterRole",
     "roles": "Role",
@@ -178,20 +179,23 @@ class World:
         body = self.role(plural) if plural.endswith("roles") else self.binding(plural)
         metadata = {**body.pop("metadata", {}), "name": name}
         whole = {"apiVersion": f"{GROUP}/v1", "kind": KINDS[plural], "metadata": metadata, **body}
-        match self.chance.choice(("POST", "PUT", "merge", "apply")):
+        match self.chance.choice(("POST", "PUT", MERGE, STRATEGIC, OPERATIONS, "apply")):
             case "POST":
                 return Step(self._actor(), "POST", path, whole, what="right")
             case "PUT":
                 return Step(self._actor(), "PUT", f"{path}/{name}", whole, what="right")
-            case "merge":
+            case "apply":
+                query = f"fieldManager=m{self.chance.randrange(2)}&force=true"
+                return self._patch(f"{path}/{name}?{query}", whole, APPLY)
+            case kind:
                 some = dict(self.chance.sample(sorted(body.items()), self.chance.randint(1, len(body))))
-                return Step(
-                    self._actor(), "PATCH", f"{path}/{name}", some, {"Content-Type": MERGE}, what="right"
-                )
-        query = f"fieldManager=m{self.chance.randrange(2)}&force=true"
-        return Step(
-            self._actor(), "PATCH", f"{path}/{name}?{query}", whole, {"Content-Type": APPLY}, what="right"
-        )
+                return self._patch(f"{path}/{name}", some, kind)
+
+    def _patch(self, path: str, some: Json, kind: str) -> Step:
+        sent: Any = some
+        if kind == OPERATIONS:
+            sent = [{"op": "add", "path": f"/{key}", "value": value} for key, value in some.items()]
+        return Step(self._actor(), "PATCH", path, sent, {"Content-Type": kind}, what="right")
 
     def _label(self) -> Step:
         plural = self.chance.choice(list(KINDS))
@@ -207,9 +211,12 @@ class World:
         if plural == "clusterroles" and self.chance.random() < 0.2:
             # It outlives the world, and what is taken from it would be missing in the next.
             path, metadata = f"{RBAC}/clusterroles/cluster-admin", {"labels": self.labels()}
-        return Step(
-            self._actor(), "PATCH", path, {"metadata": metadata}, {"Content-Type": MERGE}, what="right"
-        )
+        kind = self.chance.choice((MERGE, STRATEGIC, OPERATIONS))
+        if kind == OPERATIONS:
+            ((field, value),) = metadata.items()
+            operations = [{"op": "add", "path": f"/metadata/{field}", "value": value}]
+            return Step(self._actor(), "PATCH", path, operations, {"Content-Type": kind}, what="right")
+        return Step(self._actor(), "PATCH", path, {"metadata": metadata}, {"Content-Type": kind}, what="right")
 
     def _delete(self) -> Step:
         plural = self.chance.choice(list(KINDS))

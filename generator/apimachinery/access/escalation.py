@@ -35,6 +35,8 @@ from apimachinery.meta.printing import go_quote
 ROLES = ("roles", "clusterroles")
 MANY_RULES = 500
 """From so many rules on a role is compared apart from the loop."""
+_MAPS = ("labels", "annotations", "matchLabels")
+"""Fields whose members are entries, not fields: an empty value is one, and a selector may ask for its key alone."""
 _AGGREGATES = "must have cluster-admin privileges to use the aggregationRule"
 
 
@@ -156,8 +158,9 @@ def _without_empties(value: Any) -> Any:
     if isinstance(value, dict):
         members = ((key, _without_empties(member)) for key, member in value.items())
         return {
-            key: member
+            key: (value[key] if key in _MAPS else member)
             for key, member in members
-            if member not in (None, "", [], {}) or (key == "aggregationRule" and member is not None)
+            if (value[key] if key in _MAPS else member) not in (None, "", [], {})
+            or (key == "aggregationRule" and member is not None)
         }
     return [_without_empties(item) for item in value] if isinstance(value, list) else value
