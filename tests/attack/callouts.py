@@ -24,7 +24,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from tests.attack.livez import waited
+from tests.attack.livez import waited_since, waits
 from tests.attack.target import Target
 from tests.webhooks.hooks import Hooks, Raw, reviewed, whole
 
@@ -283,7 +283,7 @@ def _be_quiet(port: int, process: int, pipe: Connection) -> None:
         took = []
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60.0)
         for _ in range(ROUNDS):
-            lost, began = waited(process) + waited(), time.monotonic()
+            server, own, began = waits(process), waits(), time.monotonic()
             for method, path, body in (
                 ("POST", CONFIG_MAPS.format("quiet"), {"metadata": {"name": f"q-{next(numbers)}"}}),
                 ("GET", "/apis/example.com/v2/namespaces/quiet/quiets", None),
@@ -293,8 +293,8 @@ def _be_quiet(port: int, process: int, pipe: Connection) -> None:
                 text = answer.read()
                 if answer.status >= 300:
                     raise SystemExit(f"the quiet user got {answer.status} {text[:300]!r}")
-            now = time.monotonic()
-            took.append(max(0.0, now - began - max(0.0, waited(process) + waited() - lost)))
+            lasted = time.monotonic() - began
+            took.append(max(0.0, lasted - waited_since(server, process) - waited_since(own)))
         connection.close()
         pipe.send(sorted(took)[-3])
 

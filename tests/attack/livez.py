@@ -9,6 +9,7 @@ longer.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import sys
 import threading
@@ -18,19 +19,24 @@ from pathlib import Path
 PERIOD_SECONDS = 0.02
 
 
-def waited(process: int | str = "self") -> float:
-    """Seconds for which the threads of a process could have run and got no CPU; 0 where the system does not say."""
-    total = 0
+def waits(process: int | str = "self") -> dict[str, float]:
+    """For each thread of a process the seconds for which it could have run and got no CPU; empty where the system does
+    not say."""
+    found: dict[str, float] = {}
     try:
         paths = list(Path(f"/proc/{process}/task").glob("*/schedstat"))
     except OSError:  # the process was killed
-        return 0.0
+        return found
     for path in paths:
-        try:
-            total += int(path.read_text().split()[1])
-        except (OSError, IndexError):  # a thread that ended
-            continue
-    return total / 1e9
+        with contextlib.suppress(OSError, IndexError):  # a thread that ended
+            found[str(path)] = int(path.read_text().split()[1]) / 1e9
+    return found
+
+
+def waited_since(before: dict[str, float], process: int | str = "self") -> float:
+    """The seconds for which its threads have waited for a CPU since ``before``. One that has ended since counts as if it
+    had not waited: taken off, all of its life would make the others' waits look like the server's own time."""
+    return sum(seconds - before.get(thread, 0.0) for thread, seconds in waits(process).items())
 
 
 class Asking:
@@ -50,7 +56,8 @@ class Asking:
     def ask(self) -> None:
         connection = self._connect()
         while not self._ending.wait(PERIOD_SECONDS):
-            process, lost, began = self._process, self._lost(), time.monotonic()
+            process = self._process
+            server, own, began = waits(process), waits(), time.monotonic()
             try:
                 connection.request("GET", "/livez")
                 connection.getresponse().read()
@@ -61,14 +68,10 @@ class Asking:
                     continue  # it was killed
             now = time.monotonic()
             took = now - began
-            # A thread that ended takes its count with it.
-            print(now, took, took - max(0.0, self._lost() - lost), flush=True)
+            print(now, took, took - waited_since(server, process) - waited_since(own), flush=True)
 
     def _connect(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection("127.0.0.1", self._port, timeout=60.0)
-
-    def _lost(self) -> float:
-        return waited(self._process) + waited()
 
 
 if __name__ == "__main__":

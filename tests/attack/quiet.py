@@ -10,7 +10,6 @@ CPU. Other programs on the machine make the last no longer.
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import json
 import sys
@@ -35,12 +34,9 @@ def requests(number: int) -> list[tuple[str, str, str, bytes]]:
 
 
 def used(process: int) -> float:
-    """Seconds of CPU time of a process."""
-    total = 0
-    for path in Path(f"/proc/{process}/task").glob("*/schedstat"):
-        with contextlib.suppress(OSError):  # a thread that ended
-            total += int(path.read_text().split()[0])
-    return total / 1e9
+    """Seconds of CPU time of a process, of threads that have ended too."""
+    # As clock_getcpuclockid(3) makes it: the clock of a process that the scheduler counts to the nanosecond.
+    return time.clock_gettime((~process << 3) | 2)
 
 
 def waited() -> float:
