@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import socket
 
 import pytest
@@ -9,6 +10,7 @@ from tests.access.test_gate import raw
 
 from apimachinery.access import attributes as read
 from apimachinery.access.attributes import SELECTOR_CHARACTERS, attributes_of
+from apimachinery.access.keys import unverified_issuer
 from apimachinery.http import messages
 from apimachinery.http.messages import Request, User
 from apimachinery.http.protocol import TARGET_BYTES
@@ -140,3 +142,24 @@ def test_a_target_above_the_bound_is_414(server):
             with context.wrap_socket(plain, server_hostname="localhost") as sock:
                 sock.sendall(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
                 assert sock.recv(12) == b"HTTP/1.1 " + expected
+
+
+@pytest.mark.parametrize(
+    ("claims", "issuer"),
+    [
+        ('{"iss":"a","sub":"b"}', "a"),
+        ('{"iss":"a","iss":"b"}', "b"),
+        ('{"sub":"iss"}', ""),
+        ('{"iss":["a"]}', ""),
+        ('{"iss":null}', ""),
+        ('["iss"]', ""),
+        ('{"a":' + "[" * 500 + "]" * 500 + ',"iss":"a"}', "a"),
+        ('{"iss":' + "[" * 8_000, ""),
+        ('{"a":' + "[" * 8_000, ""),
+        ("", ""),
+    ],
+)
+def test_the_issuer_of_a_token_is_read_and_nothing_else(claims, issuer):
+    payload = base64.urlsafe_b64encode(claims.encode()).decode().rstrip("=")
+    assert unverified_issuer(f"x.{payload}.x") == issuer
+    assert unverified_issuer(payload) == unverified_issuer(f"x.{payload}!.x.y") == ""

@@ -20,7 +20,7 @@ from apimachinery.access.keys import (
     UnusableKey,
     VerifyingKey,
     read_key_set,
-    unverified_claims,
+    unverified_issuer,
     unverified_key_id,
     verified_claims,
 )
@@ -111,8 +111,7 @@ class IssuerTokens:
             if held[0] <= time.time():
                 raise TokenRefused("oidc: verify token: token is expired")
             return held[1]
-        claimed = unverified_claims(token)
-        if claimed is None or claimed.get("iss") != self._issuer.url:
+        if unverified_issuer(token) != self._issuer.url:
             return None
         if self._must_fetch(token):
             raise MustAsk(lambda: self._ask(token))
