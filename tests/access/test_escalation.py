@@ -123,7 +123,11 @@ def test_every_way_of_writing_a_role_is_checked(server, kind):
     [
         ("gathers", LABEL, GATHERS),
         ("gathers", EMPTY_LABEL, GATHERS),
-        ("gathers", {"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"x": "y", "z": ""}}]}}, GATHERS),
+        (
+            "gathers",
+            {"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"x": "y", "z": ""}}]}},
+            GATHERS,
+        ),
         ("gathers", ANNOTATION, GATHERS),
         ("gathers", FINALIZER, "ok"),
         ("gathers", {"aggregationRule": None}, GATHERS),

@@ -34,8 +34,11 @@ def waits(process: int | str = "self") -> dict[str, float]:
 
 
 def waited_since(before: dict[str, float], process: int | str = "self") -> float:
-    """The seconds for which its threads have waited for a CPU since ``before``. One that has ended since counts as if it
-    had not waited: taken off, all of its life would make the others' waits look like the server's own time."""
+    """The seconds for which its threads have waited for a CPU since ``before``.
+
+    One that has ended counts as if it had not waited: a difference of sums would take off all it ever waited, and
+    others' waits would look like the server's own time.
+    """
     return sum(seconds - before.get(thread, 0.0) for thread, seconds in waits(process).items())
 
 

@@ -216,7 +216,9 @@ class World:
             ((field, value),) = metadata.items()
             operations = [{"op": "add", "path": f"/metadata/{field}", "value": value}]
             return Step(self._actor(), "PATCH", path, operations, {"Content-Type": kind}, what="right")
-        return Step(self._actor(), "PATCH", path, {"metadata": metadata}, {"Content-Type": kind}, what="right")
+        return Step(
+            self._actor(), "PATCH", path, {"metadata": metadata}, {"Content-Type": kind}, what="right"
+        )
 
     def _delete(self) -> Step:
         plural = self.chance.choice(list(KINDS))

@@ -185,7 +185,7 @@ _issued = msgspec.json.Decoder(_Issued).decode
 def unverified_issuer(token: str) -> str:
     """The issuer that a token names, before anything is known of its signature; empty where it is no JWT or names none.
 
-    The other claims are skipped, not decoded: anybody can send a token whose claims are nested thousands of levels deep.
+    The other claims are skipped, not decoded: anybody can send a token whose claims are nested thousands of levels.
     """
     try:
         return _issued(_payload(token)).iss
