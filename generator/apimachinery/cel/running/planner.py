@@ -1,6 +1,7 @@
 """A checked tree to one Python closure, with the cost that Kubernetes would count.
 
-Theory. A node becomes a ``Step`` (steps.py says what that is).
+Theory. A node becomes a ``Step`` (steps.py says what that is). Operators are planned by operators.py, comprehensions by
+folds.py.
 
 Folded as cel-go's planner folds, unless told not to: lists and maps of constants, ``x in [constants]`` (free but
 for x) and type conversions of constants; patterns that are constants are compiled. What cannot be computed of these
@@ -14,13 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from apimachinery.cel.cost.call_costs import LIST_CREATE, MAP_CREATE, STRUCT_CREATE, runtime_cost
+from apimachinery.cel.cost.call_costs import LIST_CREATE, MAP_CREATE, STRUCT_CREATE
 from apimachinery.cel.libraries.declarations import Function, Overload
-from apimachinery.cel.libraries.standard import compile_regex, index
-from apimachinery.cel.running.fast_paths import compare_attributes
+from apimachinery.cel.libraries.standard import compile_regex
 from apimachinery.cel.running.folds import plan_fold
+from apimachinery.cel.running.operators import OPERATORS
 from apimachinery.cel.running.steps import (
-    FAILED,
     FIRST_SLOT,
     Frame,
     Run,
@@ -30,15 +30,11 @@ from apimachinery.cel.running.steps import (
     expect_optional,
     holds,
     is_present,
-    match_constant,
-    optional_index,
-    raiser,
     read_lazily,
     read_slot,
     record_field,
     refunding,
     select_dynamic,
-    settle,
 )
 from apimachinery.cel.syntax.ast import (
     CallNode,
@@ -52,9 +48,8 @@ from apimachinery.cel.syntax.ast import (
     StructExpr,
 )
 from apimachinery.cel.values import types as t
-from apimachinery.cel.values import values as v
-from apimachinery.cel.values.errors import CostLimitError, EvalError
-from apimachinery.cel.values.values import ABSENT, MISSING, NO_OVERLOAD, Optional, insert
+from apimachinery.cel.values.errors import EvalError
+from apimachinery.cel.values.values import ABSENT, MISSING, insert
 
 _SEARCHES = frozenset(("find", "findAll"))
 _CONVERSIONS = frozenset(
@@ -267,10 +262,12 @@ class Planner:
     # Calls
 
     def call(self, node: CallNode) -> Step:
-        special = getattr(self, _SPECIAL.get(node.function, ""), None)
-        if special is not None:
-            step: Step = special(node)
-            return step
+        if (operator := OPERATORS.get(node.function)) is not None:
+            return operator(self, node)
+        return self.plain_call(node)
+
+    def plain_call(self, node: CallNode) -> Step:
+        """A call of which every argument is run."""
         function = self.function(node)
         args = ([node.target] if node.target is not None else []) + node.args
         steps = [self.plan(arg) for arg in args]
@@ -308,258 +305,6 @@ class Planner:
                 return None
         return found
 
-    def logical_and(self, node: CallNode) -> Step:
-        return self.logic(node, stop=False)
-
-    def logical_or(self, node: CallNode) -> Step:
-        return self.logic(node, stop=True)
-
-    def logic(self, node: CallNode, stop: bool) -> Step:
-        left, right = (self.plan(arg) for arg in node.args)
-        left_run, right_run, right_cost = left.run, right.run, right.cost
-
-        def both(frame: Frame) -> Any:
-            try:
-                first = left_run(frame)
-            except CostLimitError:
-                raise
-            except EvalError as error:
-                frame[0] += right_cost
-                return decided(frame, error)
-            if first is stop:
-                return stop
-            frame[0] += right_cost
-            if type(first) is not bool:
-                return decided(frame, EvalError(NO_OVERLOAD))
-            second = right_run(frame)
-            if second is stop:
-                return stop
-            if type(second) is not bool:
-                raise EvalError(NO_OVERLOAD)
-            return not stop
-
-        def decided(frame: Frame, failure: EvalError) -> Any:
-            """The right side can still decide; where it does not, the failure of the left one is told."""
-            try:
-                if right_run(frame) is stop:
-                    return stop
-            except CostLimitError:
-                raise
-            except EvalError:
-                pass
-            raise failure from None
-
-        return Step(both, left.cost)
-
-    def conditional(self, node: CallNode) -> Step:
-        condition, yes, no = (self.plan(arg) for arg in node.args)
-        run = condition.run
-        yes_run, yes_cost = yes.run, yes.cost - yes.reading
-        no_run, no_cost = no.run, no.cost - no.reading
-
-        def choose(frame: Frame) -> Any:
-            chosen = run(frame)
-            if frame[0] > frame[1]:
-                raise CostLimitError
-            if chosen is True:
-                frame[0] += yes_cost
-                return yes_run(frame)
-            if chosen is False:
-                frame[0] += no_cost
-                return no_run(frame)
-            raise EvalError(NO_OVERLOAD)
-
-        return Step(choose, condition.cost, attribute=True, reading=0)
-
-    def not_strictly_false(self, node: CallNode) -> Step:
-        arg = self.plan(node.args[0])
-        run = arg.run
-
-        def test(frame: Frame) -> bool:
-            try:
-                return run(frame) is not False
-            except CostLimitError:
-                raise
-            except EvalError:
-                return True
-
-        return Step(test, arg.cost + 1)
-
-    def equals(self, node: CallNode) -> Step:
-        return self.equality(node, same=True)
-
-    def not_equals(self, node: CallNode) -> Step:
-        return self.equality(node, same=False)
-
-    def equality(self, node: CallNode, same: bool) -> Step:
-        a, b = (self.plan(arg) for arg in node.args)
-        of = node.args[0].type or t.DYN
-        other = node.args[1].type or t.DYN
-        left, right = a.run, b.run
-        if of.kind == other.kind and of.kind in _FIXED_SIZE:
-            if same:
-                return Step(lambda frame: left(frame) == right(frame), a.cost + b.cost + 1)
-            return Step(lambda frame: left(frame) != right(frame), a.cost + b.cost + 1)
-        cost = runtime_cost(node.function, "")
-        assert callable(cost)
-        equal = v.equal
-
-        def compare(frame: Frame) -> bool:
-            x: Any = FAILED
-            try:
-                x = left(frame)
-                y = right(frame)
-            except EvalError as error:
-                raise settle(frame, error, cost, x, right if x is FAILED else None) from None
-            frame[0] += cost(x, y)
-            return equal(x, y) is same
-
-        return Step(compare, a.cost + b.cost)
-
-    def compare(self, node: CallNode) -> Step:
-        function = self.function(node)
-        overload = self.certain(node, function, node.args)
-        a, b = (self.plan(arg) for arg in node.args)
-        if overload is not None and all(p.kind in ("int", "double", "uint") for p in overload.params):
-            fast = compare_attributes(node.function, a, b)
-            if fast is not None:
-                return Step(fast, a.cost + b.cost + 1)
-        impl = overload.impl if overload else function.dispatch(False)
-        id = node.overloads[0] if len(node.overloads) == 1 else ""
-        return build_call(impl, [a.run, b.run], a.cost + b.cost, node.function, id)
-
-    def membership(self, node: CallNode) -> Step:
-        item, holder = (self.plan(arg) for arg in node.args)
-        run = item.run
-        holds_list = self.folds and holder.constant and isinstance(holder.run([]), list)
-        if holds_list and node.overloads in (("in_list",), ()):
-            items = holder.run([])
-            if not items:
-                return constant(False)
-            if all(isinstance(x, (bool, int, float, str, bytes)) for x in items):
-                if all(type(x) is str for x in items):
-                    strings = frozenset(items)
-                    if (node.args[0].type or t.DYN).kind == "string":
-                        return Step(lambda frame: run(frame) in strings, item.cost)
-                    return Step(lambda frame: type(x := run(frame)) is str and x in strings, item.cost)
-                return Step(lambda frame: v.contains(items, run(frame)), item.cost)
-        impl = self.functions["@in"].dispatch(False)
-        id = node.overloads[0] if len(node.overloads) == 1 else ""
-        return build_call(impl, [run, holder.run], item.cost + holder.cost, "@in", id)
-
-    def index(self, node: CallNode) -> Step:
-        holder, key = (self.plan(arg) for arg in node.args)
-        run, key_run, key_cost = refunding(holder.run), key.run, key.cost - key.reading
-        of = node.args[0].type or t.DYN
-        if of.kind in ("list", "map"):
-
-            def read(frame: Frame) -> Any:
-                return index(run(frame), key_run(frame))
-
-            return Step(read, self.base(holder) + key_cost + 1, attribute=True)
-
-        def dynamic(frame: Frame) -> Any:
-            held = run(frame)
-            if held is ABSENT:
-                frame[0] -= 1 + key_cost
-                return ABSENT
-            wanted = key_run(frame)
-            if type(held) is Optional:
-                found = optional_index(held.value, wanted)
-                if found is ABSENT:
-                    frame[0] -= 1
-                return found
-            return index(held, wanted)
-
-        return Step(dynamic, self.base(holder) + key_cost + 1, attribute=True)
-
-    def optional_select(self, node: CallNode) -> Step:
-        operand = self.plan(node.args[0])
-        field_node = node.args[1]
-        assert isinstance(field_node, Literal)
-        run, field = refunding(operand.run), field_node.value
-        of = node.args[0].type or t.DYN
-        if t.is_optional(of):
-            of = of.params[0]
-        if of.kind == "object":
-            field = self.wire_name(of.name, field)
-        record = of.kind == "object"
-
-        def read(frame: Frame) -> Optional:
-            held = run(frame)
-            if type(held) is Optional:
-                if held is ABSENT:
-                    frame[0] -= 1
-                    return ABSENT
-                held = held.value
-            if not record:
-                found = optional_index(held, field)
-            elif holds(held, field):
-                found = Optional(held[field])
-            else:
-                found = ABSENT
-            if found is ABSENT:
-                frame[0] -= 1  # what is not there was not selected
-            return found
-
-        return Step(read, self.base(operand) + 1, attribute=True)
-
-    def optional_index(self, node: CallNode) -> Step:
-        holder, key = (self.plan(arg) for arg in node.args)
-        run, key_run, key_cost = refunding(holder.run), key.run, key.cost - key.reading
-
-        def read(frame: Frame) -> Optional:
-            held = run(frame)
-            if type(held) is Optional:
-                if held is ABSENT:
-                    frame[0] -= 1 + key_cost
-                    return ABSENT
-                held = held.value
-            found = optional_index(held, key_run(frame))
-            if found is ABSENT:
-                frame[0] -= 1
-            return found
-
-        return Step(read, self.base(holder) + key_cost + 1, attribute=True)
-
-    def or_else(self, node: CallNode) -> Step:
-        """``or`` and ``orValue``: the argument is run only where it is needed."""
-        if node.target is None:
-            return Step(raiser(EvalError(NO_OVERLOAD)), 0)
-        target, other = self.plan(node.target), self.plan(node.args[0])
-        run, other_run, other_cost = target.run, other.run, other.cost
-        unwrap = node.function == "orValue"
-
-        def choose(frame: Frame) -> Any:
-            held = run(frame)
-            if type(held) is not Optional:
-                raise EvalError(NO_OVERLOAD)
-            if held is not ABSENT:
-                return held.value if unwrap else held
-            frame[0] += other_cost
-            return other_run(frame)
-
-        return Step(choose, target.cost)
-
-    def match(self, node: CallNode) -> Step:
-        """``matches`` with a constant pattern has its program at hand."""
-        args = ([node.target] if node.target is not None else []) + node.args
-        if len(args) == 2:
-            text, pattern = (self.plan(arg) for arg in args)
-            if (
-                self.folds
-                and pattern.constant
-                and type(pattern.run([])) is str
-                and (args[0].type or t.DYN).kind == "string"
-            ):
-                return match_constant(text, pattern.run([]), node.overloads)
-        function = self.function(node)
-        steps = [self.plan(arg) for arg in args]
-        overload = self.certain(node, function, args)
-        impl = overload.impl if overload else function.dispatch(node.target is not None)
-        id = node.overloads[0] if len(node.overloads) == 1 else ""
-        return build_call(impl, [s.run for s in steps], sum(s.cost for s in steps), node.function, id)
-
 
 class Unbound(Function):
     """A function that nobody declared: calls of it fail when they are made."""
@@ -574,28 +319,6 @@ class Unbound(Function):
             raise EvalError(f"unbound function: {self.name}")
 
         return unknown
-
-
-_SPECIAL = {
-    "_&&_": "logical_and",
-    "_||_": "logical_or",
-    "_?_:_": "conditional",
-    "@not_strictly_false": "not_strictly_false",
-    "_==_": "equals",
-    "_!=_": "not_equals",
-    "_<_": "compare",
-    "_<=_": "compare",
-    "_>_": "compare",
-    "_>=_": "compare",
-    "@in": "membership",
-    "_[_]": "index",
-    "_[?_]": "optional_index",
-    "_?._": "optional_select",
-    "or": "or_else",
-    "orValue": "or_else",
-    "matches": "match",
-}
-_FIXED_SIZE = frozenset(("bool", "int", "uint", "timestamp", "duration", "double"))
 
 
 def _is_certain(given: t.Type, wanted: t.Type) -> bool:
