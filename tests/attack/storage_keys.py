@@ -18,9 +18,10 @@ from typing import Any, cast
 from apimachinery.meta.resources import Group, Resource
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_crds import served_versions
-from apimachinery.server.catalog.from_packages import ServedPackage, add_package
+from apimachinery.server.catalog.from_packages import add_package
 from apimachinery.server.catalog.options import ApiOptions, OptionError
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.catalog.served_package import ServedPackage
 from apimachinery.storage.etcd.keys import Keys
 from tests.attack.target import Target
 

@@ -17,8 +17,9 @@ import pytest
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.catalog.catalog import Catalog
-from apimachinery.server.catalog.from_packages import ServedPackage, add_package
+from apimachinery.server.catalog.from_packages import add_package
 from apimachinery.server.catalog.options import ApiOptions, OptionError
+from apimachinery.server.catalog.served_package import ServedPackage
 from apimachinery.storage.interface import REVISION_MARK, Value
 from apimachinery.storage.sqlite import SqliteStorage
 from apimachinery.storage.sqlite_checks import checksum

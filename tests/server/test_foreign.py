@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from apimachinery.server.catalog.from_packages import ServedPackage
 from apimachinery.server.catalog.options import ApiOptions
+from apimachinery.server.catalog.served_package import ServedPackage
 from apimachinery.server.read.foreign import SELF_DESCRIBED_CBOR, ForeignObjects
 from apimachinery.wire import cbor
 

@@ -16,9 +16,10 @@ from apimachinery.meta.errors import ApiError
 from apimachinery.schema import known_specs
 from apimachinery.schema.known_specs import KnownSpecs
 from apimachinery.server.catalog.catalog import Catalog
-from apimachinery.server.catalog.from_packages import ServedPackage, add_package
+from apimachinery.server.catalog.from_packages import add_package
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.catalog.served_package import ServedPackage
 from apimachinery.server.request.bodies import bring_into_form
 from apimachinery.server.request.decoded import Decoded
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.catalog.from_packages import ServedPackage
+from apimachinery.server.catalog.served_package import ServedPackage
 from apimachinery.server.node.behaviour import NodeBehaviour
 from apimachinery.server.node.metrics_package import MetricsPackage
 from kubewright.testing import ApiServer

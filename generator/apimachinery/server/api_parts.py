@@ -22,10 +22,11 @@ from apimachinery.server.aggregation.aggregator import Aggregator
 from apimachinery.server.assembly import Action, Bootstrap, Looping, Make, ServerPart
 from apimachinery.server.backend import Backend
 from apimachinery.server.catalog.catalog import Catalog
-from apimachinery.server.catalog.from_packages import ServedPackage, add_package, subresource_kind
+from apimachinery.server.catalog.from_packages import add_package, subresource_kind
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.refusals import OF_EVERY_VERSION
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.catalog.served_package import ServedPackage
 from apimachinery.server.catalog.webhook_conversion import AskFailed
 from apimachinery.server.controllers.definitions import DefinitionsController
 from apimachinery.server.controllers.expiry import EVENTS, EventExpiry

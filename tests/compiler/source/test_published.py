@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apimachinery.server.catalog.from_packages import _with_words
+from apimachinery.server.catalog.served_package import _with_words
 from kubernetes_api import enums
 from kubewright.diagnostics import Diagnostics
 from kubewright.source.rules import read_rules

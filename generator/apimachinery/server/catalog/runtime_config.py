@@ -15,7 +15,7 @@ def known_runtime_config(chosen: Mapping[str, bool], packages: Sequence[str]) ->
     entries = [key for key in chosen if key not in _ALL]
     if not entries:
         return chosen
-    from apimachinery.server.catalog.from_packages import ServedPackage
+    from apimachinery.server.catalog.served_package import ServedPackage
 
     versions: set[str] = set()
     resources: set[str] = set()

@@ -11,9 +11,10 @@ from functools import cached_property
 from typing import Any
 
 from apimachinery.server.catalog.catalog import Catalog
-from apimachinery.server.catalog.from_packages import ServedPackage, add_package
+from apimachinery.server.catalog.from_packages import add_package
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.catalog.served_package import ServedPackage
 from apimachinery.storage.interface import Record
 from apimachinery.storage.judging import record_fault
 from apimachinery.wire.json import decode, encode

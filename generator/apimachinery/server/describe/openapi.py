@@ -24,9 +24,9 @@ from apimachinery.http.steps import LONG, compute
 from apimachinery.meta.asked import Area, Route
 from apimachinery.meta.json import Json
 from apimachinery.server.catalog.catalog import Catalog, ServedGroup
-from apimachinery.server.catalog.from_packages import ServedPackage
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.catalog.served_package import ServedPackage
 from apimachinery.server.describe import openapi_operations as operations
 from apimachinery.server.describe.families import DOCUMENTED
 from apimachinery.server.describe.front_page import front_page, wants_page

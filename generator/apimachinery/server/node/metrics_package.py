@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from apimachinery.meta.json import Json
 from apimachinery.meta.resources import Group, PrinterColumn, Resource
-from apimachinery.server.catalog.from_packages import ServedPackage
+from apimachinery.server.catalog.served_package import ServedPackage
 from apimachinery.wire.json import encode
 
 if TYPE_CHECKING:

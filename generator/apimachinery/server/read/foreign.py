@@ -11,9 +11,10 @@ from collections.abc import Iterable
 
 from apimachinery.kinds.hooks import Json
 from apimachinery.server.catalog.catalog import Catalog
-from apimachinery.server.catalog.from_packages import ServedPackage, add_package
+from apimachinery.server.catalog.from_packages import add_package
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.catalog.served_package import ServedPackage
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.codecs import CBOR, JSON, PROTOBUF_TYPE, Codecs, WireCodec
 from apimachinery.storage.layout import package_prefix, place_of, written_as_custom

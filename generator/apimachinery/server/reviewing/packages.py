@@ -11,9 +11,10 @@ from typing import Any
 
 from apimachinery.meta.field_errors import invalid
 from apimachinery.server.catalog.catalog import Catalog
-from apimachinery.server.catalog.from_packages import ServedPackage, add_package
+from apimachinery.server.catalog.from_packages import add_package
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.served import Served
+from apimachinery.server.catalog.served_package import ServedPackage
 from apimachinery.server.write.rules import check_object
 from apimachinery.webhook.reviews import difference
 from apimachinery.wire.json import decode, encode

@@ -162,7 +162,7 @@ def preload() -> None:
     """Reads what every server reads, without starting a thread."""
     from importlib import import_module
 
-    from apimachinery.server.catalog.from_packages import ServedPackage
+    from apimachinery.server.catalog.served_package import ServedPackage
     from kubewright.tools.arguments.several import RELEASE
 
     for name in (

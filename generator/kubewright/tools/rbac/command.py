@@ -92,7 +92,7 @@ def _asked(options: argparse.Namespace) -> Attributes:
 
 def _group_of(plural: str) -> str:
     """The group of a built-in resource, "" for what is none: ``deployments`` are those of apps."""
-    from apimachinery.server.catalog.from_packages import ServedPackage
+    from apimachinery.server.catalog.served_package import ServedPackage
 
     groups = [
         resource.group

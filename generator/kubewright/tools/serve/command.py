@@ -191,7 +191,7 @@ def _controllers(options: argparse.Namespace) -> str:
 
 
 def _manifest(options: argparse.Namespace, ends: ExitStack) -> str:
-    from apimachinery.server.catalog.from_packages import ServedPackage
+    from apimachinery.server.catalog.served_package import ServedPackage
 
     if not options.packages:
         raise OptionError("--print-manifest needs --packages")

@@ -19,8 +19,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from apimachinery.server.catalog.from_packages import ServedPackage
 from apimachinery.server.catalog.options import OptionError
+from apimachinery.server.catalog.served_package import ServedPackage
 from apimachinery.storage.following.board import RevisionBoard
 from apimachinery.storage.url import is_etcd, is_snapshot
 from kubewright.processes import usable_processes
