@@ -24,6 +24,7 @@ import diagrams
 PAGES = {
     "Testing": [
         "kubewright.testing.server",
+        "kubewright.testing.users",
         "kubewright.testing.plugin",
         "kubewright.testing.faults",
         "kubewright.testing.history",
@@ -43,6 +44,7 @@ PAGES = {
         "apimachinery.client.resource",
         "apimachinery.client.async_resource",
         "apimachinery.client.calls",
+        "apimachinery.client.codecs",
         "apimachinery.client.processes",
         "apimachinery.client.async_processes",
         "apimachinery.client.scale",

@@ -20,7 +20,7 @@ from apimachinery.meta.errors import ApiError
 from apimachinery.webhook.serving import ReviewServer
 from kubewright.diagnostics import Diagnostics
 from kubewright.testing import ApiServer
-from kubewright.testing.server import CRDS_PATH
+from kubewright.testing.definitions import CRDS_PATH
 from kubewright.testing.thread import ServerThread
 from kubewright.tools.migrate.conversions import tables_of_crds
 from tests.tools.command import kubewright

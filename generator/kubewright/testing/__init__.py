@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kubewright.testing.faults import FaultProxy
     from kubewright.testing.history import History, HistoryError
-    from kubewright.testing.server import ApiServer, StartError
+    from kubewright.testing.server import ApiServer
+    from kubewright.testing.thread import StartError
 
 __all__ = ["ApiServer", "FaultProxy", "History", "HistoryError", "StartError"]
 
@@ -31,7 +32,7 @@ _MODULES = {
     "FaultProxy": "faults",
     "History": "history",
     "HistoryError": "history",
-    "StartError": "server",
+    "StartError": "thread",
 }
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
-import secrets
 import shutil
 import ssl
 import tempfile
@@ -18,26 +16,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from urllib.parse import urlsplit
 
-from apimachinery.access.authentication import ADMIN, Identity, TokenKind
-from apimachinery.access.authorization import (
-    AUTHENTICATED,
-    Attributes,
-    service_account_groups,
-    service_account_name,
-)
 from apimachinery.access.control import AccessOptions
-from apimachinery.http.messages import User
 from apimachinery.meta.errors import ApiError, Cause
 from apimachinery.meta.release import RELEASE
 from apimachinery.server.catalog.options import ApiOptions, parse_controllers
 from apimachinery.server.network.services import Address
 from apimachinery.server.operate.kubeconfig import kubeconfig, write_kubeconfig
 from apimachinery.server.process import BuildApi, Server, ServerOptions
-from kubewright.tools.rbac.recording import Deed, deed_of, roles_of
 from kubewright.tools.serve.proxying import made_identity
 
 from .clock import TestClock
-from .thread import ServerThread
+from .definitions import CRDS_PATH, read_crds, wait_until_served
+from .thread import ServerThread, StartError
+from .users import Recording, Users
 
 if TYPE_CHECKING:
     from apimachinery.client.async_connection import AsyncClient
@@ -50,11 +41,6 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS = 10.0
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-CRDS_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-
-
-class StartError(RuntimeError):
-    """What was asked of a server for tests cannot be; the text says what to do."""
 
 
 class ApiServer:
@@ -113,7 +99,7 @@ class ApiServer:
         self._folder: Path | None = None
         self._context: ssl.SSLContext | None = None
         self._authority = b""
-        self._users = _Users()
+        self._users = Users()
         self.services: dict[tuple[str, str], Address] = {}
         self.clock = TestClock()
 
@@ -310,7 +296,7 @@ class ApiServer:
 
         Gives their names. Raises StartError where there is none, ApiError where one is refused.
         """
-        manifests = list(_read_crds(Path(path)))
+        manifests = list(read_crds(Path(path)))
         if not manifests:
             raise StartError(f"{path} holds no CustomResourceDefinition")
         for manifest in manifests:
@@ -405,30 +391,7 @@ class ApiServer:
         return self._thread
 
     def _wait_until_served(self, manifest: dict[str, Any]) -> None:
-        path = f"{CRDS_PATH}/{manifest['metadata']['name']}"
-        until = time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() < until:
-            # A definition that nobody has looked at yet has null conditions.
-            found = self.request("GET", path)
-            conditions = found.get("status", {}).get("conditions") or []
-            if any(c["type"] == "Established" and c["status"] == "True" for c in conditions):
-                if self._is_discovered(found["spec"]):
-                    return
-            time.sleep(0.01)
-        raise StartError(f"{manifest['metadata']['name']} is not established after {PATIENCE_SECONDS:g} s")
-
-    def _is_discovered(self, spec: dict[str, Any]) -> bool:
-        """Whether all served versions of a definition are answered: the condition is written a moment before."""
-        for version in (each["name"] for each in spec["versions"] if each.get("served")):
-            try:
-                resources = self.request("GET", f"/apis/{spec['group']}/{version}")["resources"]
-            except ApiError as error:
-                if error.code != 404:
-                    raise
-                return False
-            if not any(each["name"] == spec["names"]["plural"] for each in resources):
-                return False
-        return True
+        wait_until_served(self.request, manifest, PATIENCE_SECONDS)
 
 
 def _controllers(text: str, *, simulated: bool) -> frozenset[str]:
@@ -449,99 +412,10 @@ def _behaviour(node: NodeBehaviour | bool, count: int) -> NodeBehaviour | None:
     return replace(made, nodes=count) if count else made
 
 
-class Recording:
-    """What users did on a server for tests."""
-
-    def __init__(self) -> None:
-        self._deeds: dict[Deed, None] = {}
-
-    def add(self, attributes: Attributes) -> None:
-        """Takes one more."""
-        self._deeds[deed_of(attributes)] = None
-
-    @property
-    def users(self) -> list[str]:
-        """Who did anything."""
-        return sorted({deed.user for deed in self._deeds})
-
-    def roles(self, user: str, name: str, *, names: bool = False) -> list[dict[str, Any]]:
-        """Roles and bindings that let the user do what he did and no more, as manifests."""
-        return roles_of(self._deeds, user, name, names=names)
-
-    def unused(self, user: str, rules: Iterable[dict[str, Any]], namespace: str = "") -> list[str]:
-        """What of a role's rules the user never used in a namespace ("" for the cluster): ``VERB GROUP RESOURCE``."""
-        used = {
-            (d.verb, d.group, d.resource) for d in self._deeds if d.user == user and d.namespace == namespace
-        }
-        return [
-            f"{verb} {group or 'core'} {resource}"
-            for rule in rules
-            for group in rule.get("apiGroups") or ()
-            for resource in rule.get("resources") or ()
-            for verb in rule.get("verbs") or ()
-            if (verb, group, resource) not in used
-        ]
-
-
-class _Users(TokenKind):
-    """Users of a server for tests: whoever is asked for, each with a token of his own."""
-
-    def __init__(self) -> None:
-        self._tokens: dict[User, str] = {}
-        self._identities: dict[str, Identity] = {}
-
-    def token(self, name: str, groups: Iterable[str] = ()) -> str:
-        """The token of a user, made at the first call. ``admin`` is the administrator."""
-        user = ADMIN
-        if name != ADMIN.name or groups:
-            user = User(name, "", tuple(self.groups(name, groups)))
-        token = self._tokens.get(user)
-        if token is None:
-            token = self._tokens[user] = secrets.token_urlsafe(24)
-            self._identities[token] = Identity(user)
-        return token
-
-    def groups(self, name: str, groups: Iterable[str]) -> list[str]:
-        """All groups of a user: those given, and those that his name says."""
-        account = service_account_name(name)
-        own = service_account_groups(account[0]) if account is not None else ()
-        return [*own, *groups, AUTHENTICATED]
-
-    def identify(self, token: str, audiences: tuple[str, ...]) -> Identity | None:
-        del audiences
-        return self._identities.get(token)
-
-
 def _generated_api(options: ApiOptions) -> BuildApi:
     from apimachinery.server.api import build_api
 
     return lambda backend: build_api(backend, options)
-
-
-def _read_crds(path: Path) -> Iterator[dict[str, Any]]:
-    from apimachinery.wire import yaml
-    from apimachinery.wire.json import DecodeFault
-
-    if not path.exists():
-        raise StartError(f"{path} does not exist")
-    for file in _files_in(path) if path.is_dir() else [path]:
-        try:
-            documents = yaml.decode_all(file.read_bytes())
-        except DecodeFault as fault:
-            raise StartError(f"{file} is not YAML: {fault}") from None
-        for document in documents:
-            if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition":
-                yield document
-
-
-def _files_in(folder: Path) -> list[Path]:
-    """All YAML and JSON files in and below a folder. One that cannot be listed is not passed over."""
-
-    def failed(error: OSError) -> None:
-        raise StartError(f"{error.filename}: {error.strerror}")
-
-    paths = (Path(root, name) for root, _, names in os.walk(folder, onerror=failed) for name in names)
-    return sorted(path for path in paths if path.suffix in (".yaml", ".yml", ".json"))
 
 
 def _refusal(code: int, shown: Any) -> ApiError:

@@ -13,6 +13,10 @@ STOP_SECONDS = 120.0
 """Longer than anything that a server waits for at its end, on a busy machine too."""
 
 
+class StartError(RuntimeError):
+    """What was asked of a server for tests cannot be; the text says what to do."""
+
+
 class StopError(RuntimeError):
     """A server that was asked to end goes on; the text says where it is."""
 
