@@ -19,6 +19,7 @@ from apimachinery.access.bootstrap_roles import (
     CLUSTER_ROLES,
     ROLES,
 )
+from apimachinery.access.controller_roles import CONTROLLER_ROLES
 from apimachinery.access.rbac_rules import RbacRule, read_rules, uncovered
 from apimachinery.meta.json import Json
 
@@ -56,7 +57,8 @@ def wanted_objects(*, metrics: bool = False) -> Iterator[Wanted]:
     """All roles and bindings that a cluster starts with; with ``metrics`` those of metrics-server for its readers."""
     if metrics:
         yield _metrics_reader()
-    for name, rules in CLUSTER_ROLES.items():
+    controllers = {CONTROLLER + name: rules for name, rules in CONTROLLER_ROLES.items()}
+    for name, rules in sorted((CLUSTER_ROLES | controllers).items()):
         obj = _object("ClusterRole", "", name)
         # null for aggregated roles, as kube-apiserver writes it.
         obj["rules"] = [read_rule(rule) for rule in rules] or None
@@ -66,7 +68,7 @@ def wanted_objects(*, metrics: bool = False) -> Iterator[Wanted]:
             labels = {AGGREGATE_TO + AGGREGATING[name]: "true"}
             obj["aggregationRule"] = {"clusterRoleSelectors": [{"matchLabels": labels}]}
         yield Wanted("ClusterRole", "", name, obj)
-        if name.startswith(CONTROLLER):
+        if name in controllers:
             account = f"ServiceAccount kube-system/{name.removeprefix(CONTROLLER)}"
             yield _binding("ClusterRoleBinding", "", name, f"ClusterRole {name}", (account,))
     for name, (role, subjects) in CLUSTER_BINDINGS.items():
