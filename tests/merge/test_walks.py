@@ -13,7 +13,8 @@ from apimachinery.merge.errors import Conflicts, MergeError
 from apimachinery.merge.fields_v1 import FieldsError, parse, path_text, sort
 from apimachinery.merge.from_openapi import custom_resource
 from apimachinery.merge.managed_fields import EntryError, decode
-from apimachinery.merge.typed import MergeType, StructType, extract_with_keys
+from apimachinery.merge.structs import StructType
+from apimachinery.merge.typed import MergeType, extract_with_keys
 
 LIST = {
     "type": "array",

@@ -4,12 +4,13 @@ resources."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from apimachinery.server.node.behaviour import Command, NodeBehaviour
 from apimachinery.server.node.given_files import given_files
+from kubernetes_api.client import Client
 from kubewright.testing import ApiServer
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -100,7 +101,7 @@ def test_a_command_with_an_open_stdin_runs_where_it_does_not_read(server: ApiSer
     script = ["sh", "-c", "while true; do echo polo; sleep 60; done"]
     for name, command in (("talks", script), ("listens", ["cat"])):
         assert pod(server, name, command=command, stdin=True, tty=True)["status"]["phase"] == "Running"
-    with server.client() as client:
+    with cast(Client, server.client()) as client:
         assert client.core_v1.pods.read_log("talks", namespace="default") == "polo\n"
         with client.core_v1.pods.attach("listens", stdin=True) as process:
             process.write(b"words")

@@ -27,7 +27,8 @@ from apimachinery.merge.schema import (
     Type,
     field_of,
 )
-from apimachinery.merge.typed import AtomicType, EitherType, ListEntry, MergeType, ScalarType, StructType
+from apimachinery.merge.structs import StructField, StructType
+from apimachinery.merge.typed import AtomicType, EitherType, MergeType, ScalarType
 
 LEAF_TYPES: Mapping[Kind, frozenset[type]] = {
     Kind.STRING: frozenset((str,)),
@@ -154,7 +155,7 @@ class _Compiling:
             made.free = not declared.fields and declared.rest == DEDUCED
             for name, entry in declared.fields.items():
                 type_ = self.type(field_of(entry).type)
-                made.entries[name] = ListEntry(f"f:{name}", type_.leaf, type_.exact, type_)
+                made.entries[name] = StructField(f"f:{name}", type_.leaf, type_.exact, type_)
         elif isinstance(made, EitherType) and isinstance(declared, Either):
             made.list = None if declared.list is None else self.type(declared.list)
             made.map = None if declared.map is None else self.type(declared.map)

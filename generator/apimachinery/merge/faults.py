@@ -9,7 +9,8 @@ from apimachinery.merge.compile import ItemsType
 from apimachinery.merge.errors import TypeFault, TypeFaults, quote
 from apimachinery.merge.fields_v1 import element_text
 from apimachinery.merge.lists import KeyedType
-from apimachinery.merge.typed import AtomicType, EitherType, MergeType, Misfit, ScalarType, StructType
+from apimachinery.merge.structs import StructType
+from apimachinery.merge.typed import AtomicType, EitherType, MergeType, Misfit, ScalarType
 from apimachinery.merge.value import go_syntax, go_text, go_type
 
 _Report = Callable[[str, str], None]
