@@ -398,7 +398,10 @@ def test_files_made_before_are_replaced_and_others_never(tmp_path: Path) -> None
         ([SPECS["flags"], "--check"], "--check compares with the folder of --output"),
         ([SPECS["flags"], "--output", "."], "this folder, or one above it, cannot be exchanged"),
         ([SPECS["flags"], "--output", __file__], "not a folder"),
-        ([ROOT / "specs" / "flags" / "samples"], "error K003: nothing to read here"),
+        (
+            [ROOT / "specs" / "flags" / "samples"],
+            "error K003: no OpenAPI document or CustomResourceDefinition here",
+        ),
     ],
 )
 def test_misuse(arguments: list[str | Path], message: str) -> None:

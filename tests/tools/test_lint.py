@@ -294,6 +294,20 @@ def test_a_file_that_cannot_be_read_does_not_keep_a_folder_from_being_judged(fau
     assert run("broken.yaml", "crd.yaml", "--select", "L112")[1].count(" L112") == 0, "both were named"
 
 
+def test_without_an_api_description_lint_says_which_command_checks_manifests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("web.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n")
+    for path, error in (
+        (".", ".: error K003: no OpenAPI document or CustomResourceDefinition here"),
+        ("web.yaml", "web.yaml:2:1: error K004: wanted an OpenAPI document or a CustomResourceDefinition"),
+    ):
+        code, out, err = run(path)
+        assert code == 2
+        assert error in out + err and "`kubewright validate` checks" in out + err
+
+
 def test_a_baseline_only_shrinks(faulty: Path) -> None:
     select = ("crd.yaml", "--select", "L112", "--baseline", "known.json")
     code, _, err = run(*select)

@@ -150,7 +150,7 @@ REFUSALS = [
      "kubewright sdk: nothing written: 1 error\n"),
     ("nothing to call", ["--from", "{tmp}/empty", "--package", "a"], 2,
      "{tmp}/empty: error K003: the folder has no YAML or JSON files\n"
-     "  hint: wanted: OpenAPI documents or CustomResourceDefinitions\n"
+     "  hint: pass the file or folder that has them; `kubewright validate` checks other manifests\n"
      "kubewright sdk: nothing written: 1 error\n"),
     ("no such context", ["--from", "cluster:nowhere", "--package", "a"], 3,
      'kubewright sdk: context "nowhere" does not exist; there are: kubewright\n'),

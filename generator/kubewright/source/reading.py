@@ -111,9 +111,11 @@ def read_input(paths: Iterable[Path], diagnostics: Diagnostics) -> Input:
         if found.count == before and not diagnostics.has_errors:
             diagnostics.error(
                 "K003",
-                "nothing to read here" if files else "the folder has no YAML or JSON files",
+                "no OpenAPI document or CustomResourceDefinition here"
+                if files
+                else "the folder has no YAML or JSON files",
                 Location(str(path)),
-                "wanted: OpenAPI documents or CustomResourceDefinitions",
+                "pass the file or folder that has them; `kubewright validate` checks other manifests",
             )
     return found
 
@@ -357,7 +359,11 @@ def _sort_in(
             'an OpenAPI v2 document begins with `swagger: "2.0"`',
         )
     elif alone:
-        what = f"kind {value['kind']}" if isinstance(value.get("kind"), str) else "none of these"
+        what = (
+            f"kind {value['kind']}: `kubewright validate` checks manifests"
+            if isinstance(value.get("kind"), str)
+            else "none of these"
+        )
         diagnostics.error(
             "K004",
             "wanted an OpenAPI document or a CustomResourceDefinition",

@@ -17,5 +17,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-f", "--filename", action="append", required=True, metavar="PATH", help="file, folder or -"
     )
     parser.add_argument("--output-version", required=True, metavar="GROUP/VERSION", help="such as apps/v1")
-    add_package(parser, "the generated package")
+    add_package(parser, "generated package with the conversions")
     add_conversions(parser)

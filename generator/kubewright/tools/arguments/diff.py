@@ -14,8 +14,8 @@ kubewright diff kubernetes:1.36 kubernetes:1.37 --least warning
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("old", help="PATH, git:REVISION:PATH or kubernetes:RELEASE")
-    parser.add_argument("new", help="as OLD")
+    parser.add_argument("old", metavar="OLD", help="PATH, git:REVISION:PATH or kubernetes:RELEASE")
+    parser.add_argument("new", metavar="NEW", help="the same for the newer state")
     parser.add_argument(
         "--facts",
         type=Path,
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="conversions and protobuf numbers kept next to the specs (for git:, at that revision)",
     )
     parser.add_argument(
-        "--old-facts", type=Path, metavar="FOLDER", help="the same for OLD, if kept elsewhere"
+        "--old-facts", type=Path, metavar="FOLDER", help="those of OLD, if they are in another folder"
     )
     parser.add_argument(
         "--exceptions", type=Path, metavar="FILE", help="TOML file: code → patterns of paths that may change"
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_quiet(parser)
     parser.add_argument(
-        "--each", action="store_true", help="report every place instead of grouping related changes"
+        "--each", action="store_true", help="report every change by itself instead of grouping related ones"
     )
     parser.add_argument("--documentation", action="store_true", help="report changed descriptions too")
     parser.add_argument(

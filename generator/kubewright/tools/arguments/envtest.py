@@ -22,8 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--controllers",
         default="all,-gc,gc-known-owners",
         metavar="all|none|NAME,NAME",
-        help="controllers to run in each server; by default those of all, but dependents go only with an owner that "
-        "was deleted, not with one that never existed; none behaves like envtest",
+        help="controllers to run in each server (default: all, but objects whose owner never existed are kept); none "
+        "behaves like envtest",
     )
     add_quiet(parser)
     add(

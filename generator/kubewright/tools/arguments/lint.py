@@ -16,7 +16,12 @@ kubewright lint --fix crds/
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "paths", nargs="*", type=Path, help="OpenAPI documents, CRD manifests, folders of them"
+        "paths",
+        nargs="*",
+        type=Path,
+        metavar="PATH",
+        help="OpenAPI documents and CRDs: files, or folders, whose other manifests are skipped; exits with 2 if a path "
+        "has none",
     )
     parser.add_argument(
         "--kubernetes", metavar="RELEASE", help="lint the built-in kinds of a release, such as 1.37"

@@ -38,19 +38,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="rewrite the files; with -, write to stdout; with --from-cluster, write stored objects again",
     )
     add_findings_format(parser)
-    add_package(parser, "the package with the conversions")
+    add_package(parser, "generated package with the conversions")
     add_conversions(parser)
     parser.add_argument("--exclude", action="append", default=[], metavar="PATTERN", help=EXCLUDE_HELP)
-    group = parser.add_argument_group("callers", "who still calls what is deprecated, instead of manifests")
+    group = parser.add_argument_group("callers", "find the callers of deprecated APIs, instead of manifests")
     group.add_argument(
         "--from-cluster",
         action="store_true",
-        help="read the metrics of a cluster, and which versions it has stored",
+        help="read the metrics and the stored versions of a cluster",
     )
     group.add_argument(
         "--audit-log", type=Path, action="append", default=[], metavar="PATH",
         help="read an audit log, or a folder of them (also .gz); may be repeated",
     )  # fmt: skip
-    group.add_argument("--kubeconfig", type=Path, metavar="FILE", help="of the cluster (default: kubectl's)")
+    group.add_argument(
+        "--kubeconfig", type=Path, metavar="FILE", help="kubeconfig of the cluster (default: kubectl's)"
+    )
     group.add_argument("--context", default="", metavar="NAME", help="context of the kubeconfig")
     add_quiet(parser)

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         command.add_argument("--no-bootstrap", action="store_true",
             help="with -f: leave out the default roles of a cluster")  # fmt: skip
         command.add_argument(
-            "--kubeconfig", type=Path, metavar="FILE", help="of the cluster (default: kubectl's)"
+            "--kubeconfig", type=Path, metavar="FILE", help="kubeconfig of the cluster (default: kubectl's)"
         )
         command.add_argument("--context", default="", metavar="NAME", help="context of the kubeconfig")
         command.add_argument("--format", choices=("text", "json"), default="text", help="output format")

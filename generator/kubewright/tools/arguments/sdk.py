@@ -35,5 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--group", action="append", default=[], help="with a cluster: only this API group; may be repeated"
     )
-    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="of the cluster (default: kubectl's)")
+    parser.add_argument(
+        "--kubeconfig", type=Path, metavar="FILE", help="kubeconfig of the cluster (default: kubectl's)"
+    )
     parser.add_argument("--no-documentation", action="store_true", help="leave out descriptions")

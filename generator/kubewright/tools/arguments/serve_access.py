@@ -230,5 +230,5 @@ def _add_webhooks(parser: argparse.ArgumentParser) -> None:
             f"--authorization-webhook-cache-{answer}-ttl",
             default=ttl,
             metavar="DURATION",
-            help=f"how long its answer {answer} is cached (default %(default)s)",
+            help=f"how long the answer `{answer}` is cached (default %(default)s)",
         )

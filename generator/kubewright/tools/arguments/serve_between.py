@@ -49,8 +49,16 @@ def add_delegation(parser: argparse.ArgumentParser) -> None:
         metavar="KUBECONFIG|in-cluster",
         help="cluster that authenticates and authorizes requests, and whose proxy to trust",
     )
-    add("--authentication-kubeconfig", metavar="KUBECONFIG", help="for token reviews, if not --delegate's")
-    add("--authorization-kubeconfig", metavar="KUBECONFIG", help="for access reviews, if not --delegate's")
+    add(
+        "--authentication-kubeconfig",
+        metavar="KUBECONFIG",
+        help="server of token reviews (default: that of --delegate)",
+    )
+    add(
+        "--authorization-kubeconfig",
+        metavar="KUBECONFIG",
+        help="server of access reviews (default: that of --delegate)",
+    )
     add(
         "--authorization-always-allow-paths",
         default=",".join(ALWAYS_ALLOWED),

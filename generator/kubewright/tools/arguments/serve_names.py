@@ -93,9 +93,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "other options: accepted if they make no difference here, refused otherwise",
     )
     add = group.add_argument
-    add("--etcd-servers", default="", metavar="URL,URL", help="as --storage etcd://…")
-    add("--etcd-prefix", default="", metavar="PATH", help="prefix of the keys in it (default /registry)")
-    add("--tls-cert-file", type=str, default="", metavar="FILE", help="as --tls CERT,KEY")
+    add("--etcd-servers", default="", metavar="URL,URL", help="same as --storage etcd://…")
+    add("--etcd-prefix", default="", metavar="PATH", help="prefix of the keys in etcd (default /registry)")
+    add("--tls-cert-file", type=str, default="", metavar="FILE", help="same as --tls CERT,KEY")
     add("--tls-private-key-file", type=str, default="", metavar="FILE", help="key of --tls-cert-file")
     add(
         "--tls-min-version",
@@ -127,7 +127,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--strict-transport-security-directives",
         default="",
         metavar="TEXT,TEXT",
-        help="of the header Strict-Transport-Security, such as max-age=31536000,includeSubDomains",
+        help="directives of the Strict-Transport-Security header, such as max-age=31536000,includeSubDomains",
     )
     add(
         "--feature-gates",

@@ -72,7 +72,7 @@ def add_storage_arguments(parser: argparse._ActionsContainer) -> None:
 def add_object_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options by which a kind is looked up and an answer written."""
     add_crds(parser)
-    add_package(parser, "the generated package of built-in kinds")
+    add_package(parser, "generated package with the built-in kinds")
     parser.add_argument("--format", choices=("yaml", "json"), default="yaml", help="output format")
 
 

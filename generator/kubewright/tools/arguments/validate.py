@@ -55,4 +55,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fix", action="store_true", help="correct misspelled fields in the files")
     parser.add_argument("--exclude", action="append", default=[], metavar="PATTERN", help=EXCLUDE_HELP)
     add_quiet(parser)
-    add_package(parser, "the generated package of built-in rules")
+    add_package(parser, "generated package with the rules of built-in kinds")

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="register the webhook in the cluster, with conversion in its CRDs, and exit",
     )
     add("--uninstall", action="store_true", help="undo --install; CRDs and objects stay")
-    add("--kubeconfig", type=Path, metavar="FILE", help="of the cluster (default: kubectl's)")
+    add("--kubeconfig", type=Path, metavar="FILE", help="kubeconfig of the cluster (default: kubectl's)")
     add("--context", default="", metavar="NAME", help="context of the kubeconfig")
     add("--service", metavar="NS/NAME[:PORT]", help="Service in front of the webhook")
     add("--url", metavar="URL", help="URL of the webhook, if not behind a Service")
