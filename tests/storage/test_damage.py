@@ -129,7 +129,7 @@ def test_an_index_is_made_again_without_loss(harm, path, capsys):
     harm(data, INDEX_LEAF)
     path.write_bytes(data)
     assert main(["storage", "check", "--repair", str(path)]) == 0
-    assert "the index is made again" in capsys.readouterr().out
+    assert "the index was rebuilt" in capsys.readouterr().out
     assert check(path).good
     assert living(path) == OBJECTS
 

@@ -108,7 +108,7 @@ class ChannelSocket:
             self._send(CloseConnection(code=1000))
 
     def take_outgoing(self) -> bytes:
-        """What is to be sent now."""
+        """Takes what is to be sent now."""
         data = bytes(self.outgoing)
         self.outgoing.clear()
         return data

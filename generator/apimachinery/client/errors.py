@@ -254,9 +254,9 @@ _BY_CODE: Final[Mapping[int, type[ApiError]]] = {
 
 
 def error_of_status(status: Mapping[str, Any], *, retry_after: int = 0) -> ApiError:
-    """The exception a Status stands for, of the class of its reason, else of its code."""
-    told = status.get("details")
-    details: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
+    """The exception for a Status, of the class of its reason, else of its code."""
+    given = status.get("details")
+    details: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
     code = _number(status.get("code"))
     reason = str(status.get("reason") or "")
     causes = tuple(

@@ -57,10 +57,10 @@ def _check(options: argparse.Namespace) -> int:
         return 0
     if options.repair:
         if report.faults:
-            print("repaired: the index is made again from the records")
+            print("repaired: the index was rebuilt from the records")
         if report.damaged or report.lost[1]:
-            print("repaired: what is damaged or lost is given up")
-        print("every watch starts again")
+            print("repaired: damaged records were dropped")
+        print("clients will list again")
         return 0
     return 1
 
@@ -124,7 +124,7 @@ def _restore(options: argparse.Namespace) -> int:
         return _copy(options)
     path = _path(options.file)
     revision = restore(options.backup, path, replace=options.replace)
-    print(f"{path}: restored; revisions go on from {revision}, and every watch starts again")
+    print(f"{path}: restored; revisions continue from {revision}, and clients will list again")
     return 0
 
 
@@ -133,18 +133,20 @@ def _copy(options: argparse.Namespace) -> int:
         raise StorageUrlError(f"{options.target!r} can only be read")
     path = storage_path(options.target)
     if path is None and not is_etcd(options.target):
-        raise StorageUrlError(f"{options.target!r} ends with this command; copy into a database or an etcd")
+        raise StorageUrlError(
+            f"{options.target!r} is lost when this command ends; copy into a database or an etcd"
+        )
     copied = asyncio.run(_copy_objects(options))
     if path is not None:
         begin_past(path, copied.source)
-    print(f"{options.target}: {copied.written} objects written, {copied.present} were there")
+    print(f"{options.target}: {copied.written} objects written, {copied.present} already there")
     if path is None and not copied.broken:
         print(
-            f"revisions there are at {copied.target}, and clients of before know {copied.source}: start them again, "
-            "or they wait for what they take to be the future"
+            f"the target is at revision {copied.target}, and clients know {copied.source} of the source: restart them, "
+            "or they wait for revisions to come"
         )
     else:
-        print("every watch starts again: revisions of before are answered 410")
+        print("clients will list again: earlier revisions are answered with 410")
     return 0
 
 

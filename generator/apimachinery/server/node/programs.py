@@ -307,6 +307,7 @@ def summed(text: str, variables: Mapping[str, str]) -> int:
     terms = [each.lstrip("$") for each in _TERM.findall(text)]
 
     def value(least: int) -> int:
+        """Reads an operand and the operators after it: all of them for 0, those of products for 1, none for 2."""
         term = terms.pop(0) if terms else "0"
         if term == "(":
             found = value(0)

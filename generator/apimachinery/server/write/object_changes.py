@@ -67,7 +67,7 @@ def _holders(spec: Any, way: tuple[str, ...]) -> list[Json]:
 
 
 def copy_field(new: Json, old: Json, name: str) -> None:
-    """Takes a field over, or away."""
+    """Copies a field from ``old``, or removes it where ``old`` lacks it."""
     if name in old:
         new[name] = old[name]
     else:

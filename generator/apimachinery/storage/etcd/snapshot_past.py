@@ -72,7 +72,7 @@ class SnapshotPast:
     ) -> tuple[Sequence[PastVersion], bool]:
         found: list[PastVersion] = []
         size = 0
-        for version in self._in(asked):
+        for version in self._versions_in(asked):
             if not wanted(version.record):
                 continue
             if len(found) == asked.limit or size > asked.most_bytes:
@@ -81,7 +81,7 @@ class SnapshotPast:
             size += len(version.record.value)
         return found, False
 
-    def _in(self, asked: PastRange) -> Iterator[PastVersion]:
+    def _versions_in(self, asked: PastRange) -> Iterator[PastVersion]:
         """The versions of a range that can be read, newest first."""
         rows = [
             (each.revision, key, each)
@@ -96,6 +96,6 @@ class SnapshotPast:
                 value = self._values.served(key, kv.key, kv.value, kv.mod_revision)
                 if each.deleted:
                     value = at_other_revision(value, revision)
-            except StorageError:  # what cannot be read is told where the present is
+            except StorageError:  # reported with the present state
                 continue
             yield PastVersion(Record(key, revision, kv.create_revision, value), each.deleted, 0.0, "")

@@ -149,11 +149,11 @@ def inexpressible(value: Value, *, at_type: bool) -> list[str]:
 
 
 def _alternatives(value: Value) -> list[str]:
-    said = value.constraints
-    found = [word for name, word in _ALTERNATIVES.items() if getattr(said, name)]
+    constraints = value.constraints
+    found = [word for name, word in _ALTERNATIVES.items() if getattr(constraints, name)]
     if isinstance(value.type, IntOrString):
         found = [word for word in found if word not in ("anyOf", "allOf")]
-    return [*found, "not"] if said.negated is not None else found
+    return [*found, "not"] if constraints.negated is not None else found
 
 
 def _rule(rule: Rule) -> str:

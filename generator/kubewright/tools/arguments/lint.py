@@ -15,14 +15,8 @@ kubewright lint --fix crds/
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "paths",
-        nargs="*",
-        type=Path,
-        metavar="PATH",
-        help="OpenAPI documents and CRDs: files, or folders, whose other manifests are skipped; exits with 2 if a path "
-        "has none",
-    )
+    paths = "files or folders of OpenAPI documents and CRDs; folders may hold other manifests too"
+    parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help=paths)
     parser.add_argument(
         "--kubernetes", metavar="RELEASE", help="lint the built-in kinds of a release, such as 1.37"
     )

@@ -31,6 +31,7 @@ def copies_in(api: Api) -> Callable[[str], str]:
                 places[f"{resource_path(resource)}: {path}"] = name.rpartition(".")[2]
 
     def around(path: str) -> str:
+        """The entry of the closest field that encloses ``path``; empty where there is none."""
         above = path
         while ": " in above:
             shorter, _, _ = above.rpartition(".")

@@ -150,7 +150,7 @@ def _operation(patch: Patch, refusal: str) -> str:
 
 
 def _in_patch(patch: Any, after: Json, pointer: str) -> str:
-    """The place in a patch that says what is at ``pointer`` of the object after it, or what is around that."""
+    """The pointer into a patch that sets what the patched object has at ``pointer``, or what encloses that."""
     if isinstance(patch, list):
         near = [
             (len(str(operation.get("path"))), index)
@@ -162,7 +162,7 @@ def _in_patch(patch: Any, after: Json, pointer: str) -> str:
             )
         ]
         return f"/{max(near)[1]}" if near else ""
-    said = ""
+    place = ""
     inner: Any = after
     for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
@@ -171,12 +171,12 @@ def _in_patch(patch: Any, after: Json, pointer: str) -> str:
             index = _same(patch, inner)
             if index is None:
                 break
-            patch, said = patch[index], f"{said}/{index}"
+            patch, place = patch[index], f"{place}/{index}"
         elif isinstance(patch, dict) and key in patch and isinstance(inner, dict):
-            patch, inner, said = patch[key], inner.get(key), f"{said}/{escape_pointer(key)}"
+            patch, inner, place = patch[key], inner.get(key), f"{place}/{escape_pointer(key)}"
         else:
             break
-    return said
+    return place
 
 
 def _same(patch: Any, item: Any) -> int | None:

@@ -156,14 +156,14 @@ class PodSecurity(Plugin):
         served = operation.target.served
         if enforced:
             operation.annotate("pod-security.kubernetes.io/enforce-policy", str(policy.enforce))
-            if said := _violations(pod, policy.enforce):
-                why = f"violates PodSecurity {go_quote(str(policy.enforce))}: {said}"
+            if violations := _violations(pod, policy.enforce):
+                why = f"violates PodSecurity {go_quote(str(policy.enforce))}: {violations}"
                 raise forbidden(served.plural, served.group, operation.name, why)
-        if said := _violations(pod, policy.audit):
-            told = f"would violate PodSecurity {go_quote(str(policy.audit))}: {said}"
-            operation.annotate("pod-security.kubernetes.io/audit-violations", told)
-        if said := _violations(pod, policy.warn):
-            operation.warn(f"would violate PodSecurity {go_quote(str(policy.warn))}: {said}")
+        if violations := _violations(pod, policy.audit):
+            text = f"would violate PodSecurity {go_quote(str(policy.audit))}: {violations}"
+            operation.annotate("pod-security.kubernetes.io/audit-violations", text)
+        if violations := _violations(pod, policy.warn):
+            operation.warn(f"would violate PodSecurity {go_quote(str(policy.warn))}: {violations}")
 
     def _namespace(self, operation: Operation, obj: Json) -> None:
         """Refuses labels that mean nothing, and warns of pods that a stricter level would not have let in."""
