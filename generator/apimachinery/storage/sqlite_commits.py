@@ -10,8 +10,8 @@ import logging
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from apimachinery.storage.file_lock import FileLock
@@ -24,6 +24,7 @@ from apimachinery.storage.interface import (
     StorageFull,
     Value,
 )
+from apimachinery.storage.own_thread import OwnThread
 from apimachinery.storage.reserve import Reserve
 from apimachinery.storage.sqlite_log import Log
 
@@ -92,7 +93,7 @@ class Commits:
         self._scheduled = False
         self._disk = asyncio.Lock()
         # One thread: SQLite's writer is used by one thread at a time, and commits stay in order.
-        self._thread = ThreadPoolExecutor(1, "kubewright-commit")
+        self._thread = OwnThread("kubewright-commit")
         self._healing: asyncio.Task[None] | None = None
         self.failed = ""
         self._full = ""
@@ -153,7 +154,7 @@ class Commits:
             await asyncio.wait(list(self._busy.values()))
         async with self._disk:
             self.failed = self.failed or "closed"
-            self._thread.shutdown()
+            self._thread.end()
 
     async def append(self, event: Event, before: Event | None = None) -> Record:
         """The event's record, once it is durable, and what comes right before it. Raises StorageError."""
@@ -202,8 +203,10 @@ class Commits:
             return StorageClosed(f"the storage is closed: {self.failed}")
         events = _events(batch)
         try:
-            await asyncio.get_running_loop().run_in_executor(
-                self._thread, self._write_batch, batch, events, batch[0].since + BUSY_SECONDS
+            await self._thread.do(
+                partial(self._write_events, events, batch[0].since + BUSY_SECONDS),
+                # Not after the future: that would cost the loop one turn more for each batch.
+                then=partial(self._settle_batch, batch, None),
             )
         except sqlite3.Error as fault:
             self._log.roll_back()
@@ -219,12 +222,6 @@ class Commits:
             log.error("the storage takes no more writes until the server is started again: %s", fault)
             return StorageClosed(f"the write may or may not be durable: {fault}")
         return None
-
-    def _write_batch(self, batch: _Batch, events: Sequence[Event], until: float) -> None:
-        """Writes a batch on the committing thread, and has the loop settle it in its next turn."""
-        self._write_events(events, until)
-        # From the thread, not after the future: that would cost the loop one turn more for each batch.
-        self._loop.call_soon_threadsafe(self._settle_batch, batch, None)
 
     def _write_events(self, events: Sequence[Event], until: float) -> None:
         """Writes events on the committing thread; waits ``until`` then (monotonic) for another program's lock."""
@@ -316,7 +313,7 @@ class Commits:
             # Polling: no event says that there is room again.
             await asyncio.sleep(HEAL_SECONDS)
             async with self._disk:
-                if await asyncio.get_running_loop().run_in_executor(self._thread, self._has_room):
+                if await self._thread.do(self._has_room):
                     self._full = ""
                     log.warning("the disk has room again; all writes are taken")
                     return
@@ -336,7 +333,7 @@ class Commits:
         """Forgets all but the present state, for room; whether that went well. For who holds the disk."""
         revision = self.revision
         try:
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._forget_on_disk, revision)
+            await self._thread.do(partial(self._forget_on_disk, revision))
         except sqlite3.Error as fault:
             with contextlib.suppress(sqlite3.Error):
                 self._log.roll_back()
@@ -368,7 +365,7 @@ class Commits:
             if self._closed or self.failed:
                 raise StorageClosed(f"the storage is closed: {self.failed or 'closed'}")
             try:
-                return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+                return await self._thread.do(work)
             except sqlite3.Error as fault:
                 with contextlib.suppress(sqlite3.Error):
                     self._log.roll_back()

@@ -18,6 +18,8 @@ import logging
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +62,8 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID
 INSERT INTO facts VALUES ('compacted', 1);
 """
 
-_INSERT = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)"
+INSERTED_AT_ONCE = 32
+"""Rows of one statement, which is prepared once for each number of them."""
 # A bare column next to max() comes from the row of the maximum (documented by SQLite).
 # GROUP BY key uses the index, so a state is read without sorting.
 _STATE = """
@@ -88,6 +91,12 @@ DELETE FROM log WHERE revision IN (
 )
 """
 _LAST_KEY = "\U0010ffff"
+
+
+@cache
+def _insertion(rows: int) -> str:
+    """The statement that inserts so many rows."""
+    return "INSERT INTO log VALUES " + ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * rows)
 
 
 class Log:
@@ -233,18 +242,23 @@ class Log:
         """Makes events durable in one transaction. Waits ``LOCK_SECONDS`` for the lock of another program."""
         # Encoded before BEGIN, so that the lock is held for as short as possible.
         rows = list(map(self._row, events))
-        if len(rows) == 1 and self.kept is None:
-            # One statement is a transaction. Each more lets go of the interpreter, and others keep it for a while.
-            self._writer.execute(_INSERT, rows[0])
+        if len(rows) <= INSERTED_AT_ONCE and self.kept is None:
+            # One statement is a transaction. Each more lets go of the interpreter, and others keep it for a while;
+            # executemany does for each row.
+            self._insert(rows)
             return
         # IMMEDIATE: a deferred transaction could fail with BUSY in the middle, where SQLite does not wait.
         self._writer.execute("BEGIN IMMEDIATE")
-        self._writer.executemany(_INSERT, rows)
+        for low in range(0, len(rows), INSERTED_AT_ONCE):
+            self._insert(rows[low : low + INSERTED_AT_ONCE])
         if self.kept is not None:
             self.kept.note(events)
         self._writer.execute("COMMIT")
         if self.kept is not None:
             self.kept.forget_times(events)
+
+    def _insert(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        self._writer.execute(_insertion(len(rows)), tuple(chain.from_iterable(rows)))
 
     def _row(self, event: Event) -> tuple[Any, ...]:
         record = event.record
