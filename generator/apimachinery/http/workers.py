@@ -35,6 +35,9 @@ from apimachinery.http.flows import LIGHT_SECONDS, FairLines, Line, on_behalf_of
 MANY_RECORDS = 1_000
 """Above this a list is joined, encoded and selected from apart."""
 
+YOUNG_OBJECTS = 10_000
+"""In a server the collector walks over new objects once they are so many more. Python's default is 700, which writes
+that wait for one commit hold several times over: it would walk over them again and again, and none is garbage."""
 COLLECTED_EVERY = 20
 """Pieces of work after which young objects are collected where there is always some running."""
 LONG_SECONDS = 0.01
@@ -280,6 +283,19 @@ class _Collector:
 
 
 _collector = _Collector()
+
+
+@contextmanager
+def collected_seldom() -> Iterator[None]:
+    """Around the start of a server: what is made meanwhile stays, so the collector never walks over it; from then on it
+    collects young objects as a server needs it."""
+    gc.disable()
+    try:
+        yield
+        gc.freeze()
+    finally:
+        gc.enable()
+        gc.set_threshold(YOUNG_OBJECTS)
 
 
 class OverBudget(BaseException):

@@ -131,6 +131,8 @@ def encode(managed: Managed, in_place: Mapping[str, FieldSet] | None = None) -> 
 def cap_updates(managed: Managed, limit: int = MAX_UPDATE_OWNERS) -> Managed:
     """``managed`` with at most ``limit`` Update owners: the oldest of one version are joined in one owner
     named ``ancient-changes``, which bears the time of the last one joined."""
+    if len(managed) <= limit:
+        return managed
     updaters = [owner for owner in managed if owner.operation == UPDATE]
     excess = len(updaters) - limit
     if excess <= 0:

@@ -138,6 +138,8 @@ class Updater:
         """The owners without what the change from ``live`` to ``new`` takes from all but ``owner``; the
         change."""
         own = self._compared(live, new, api_version)
+        if not managed:
+            return {}, own
         deltas: dict[str, Delta | None] = {api_version: own}
         taken: dict[Owner, FieldSet] = {}
         gone: dict[Owner, FieldSet] = {}

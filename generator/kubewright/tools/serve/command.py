@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import errno
-import gc
 import ipaddress
 import json
 import logging
@@ -26,6 +25,7 @@ from apimachinery.access.delegation import BadConfiguration
 from apimachinery.http.outgoing import CallFailed
 from apimachinery.http.protocol import ConnectionLimits
 from apimachinery.http.tls import ensure_certificate
+from apimachinery.http.workers import collected_seldom
 from apimachinery.server.admission.plugins import parse_plugins
 from apimachinery.server.aggregation.identity import ProxyIdentity
 from apimachinery.server.app import ServerLimits
@@ -425,19 +425,15 @@ def _server_options(
 
 
 async def _start(server: Server, options: argparse.Namespace) -> None:
-    # What is read and made at the start stays: the collector would walk over it again and again meanwhile.
-    gc.disable()
     try:
-        await server.start()
-        gc.freeze()
+        with collected_seldom():
+            await server.start()
     except OSError as fault:
         if fault.errno not in _UNUSABLE:
             raise
         raise OptionError(
             f"--host {options.host} --port {options.port}: {os.strerror(fault.errno)}; --port 0 takes a free one"
         ) from None
-    finally:
-        gc.enable()
 
 
 def _give_kubeconfig(options: argparse.Namespace, server: Server, security: _Security, folder: Path) -> None:
