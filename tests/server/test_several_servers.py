@@ -75,7 +75,7 @@ Story = Callable[..., Awaitable[None]]
 
 
 @pytest.fixture
-def tell(etcd_url: str, etcd_loop: asyncio.AbstractEventLoop) -> Callable[[Story], None]:
+def tell(etcd_url: str) -> Callable[[Story], None]:
     async def run(story: Story) -> None:
         async with AsyncExitStack() as stack:
             session = await stack.enter_async_context(aiohttp.ClientSession())
@@ -92,7 +92,7 @@ def tell(etcd_url: str, etcd_loop: asyncio.AbstractEventLoop) -> Callable[[Story
                 reached.append(Reached(server, session))
             await story(*reached)
 
-    return lambda story: etcd_loop.run_until_complete(run(story))
+    return lambda story: asyncio.run(run(story))
 
 
 def config_map(name: str) -> Any:
@@ -176,7 +176,7 @@ def test_whoever_draws_a_port_that_another_server_has_just_given_is_told_to_ask_
     tell(story)
 
 
-def test_the_addresses_of_all_servers_are_published_until_they_stop(etcd_url, etcd_loop):
+def test_the_addresses_of_all_servers_are_published_until_they_stop(etcd_url):
     path = "/api/v1/namespaces/default/endpoints/kubernetes"
     slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"
 
@@ -211,7 +211,7 @@ def test_the_addresses_of_all_servers_are_published_until_they_stop(etcd_url, et
             assert await published("192.0.2.1")
             await one.stop()
 
-    etcd_loop.run_until_complete(story())
+    asyncio.run(story())
 
 
 def test_watches_and_pages_go_on_at_the_other(tell):

@@ -308,7 +308,7 @@ def test_who_may_delete_may_not_delete_what_cannot_be_read(tmp_path: Path) -> No
 
 
 def test_the_same_in_an_etcd_at_the_start_and_while_servers_run(
-    tmp_path: Path, etcd_url: str, etcd_loop: asyncio.AbstractEventLoop, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, etcd_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What another program writes is judged as it comes; a record that was good stays what readers see."""
 
@@ -349,4 +349,4 @@ def test_the_same_in_an_etcd_at_the_start_and_while_servers_run(
             await storage.close()
         assert not [record for record in caplog.records if record.exc_info], caplog.text
 
-    etcd_loop.run_until_complete(story())
+    asyncio.run(story())

@@ -56,10 +56,7 @@ def tell(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Story], No
         finally:
             await storage.close()
 
-    loop: asyncio.AbstractEventLoop | None = None
-    if request.param == "etcd":  # gRPC is at home on one loop
-        loop = request.getfixturevalue("etcd_loop")
-    return lambda story: loop.run_until_complete(run(story)) if loop else asyncio.run(run(story))
+    return lambda story: asyncio.run(run(story))
 
 
 def names(events: list[Event]) -> list[tuple[str, str, int]]:

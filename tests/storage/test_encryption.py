@@ -164,7 +164,7 @@ def test_a_database_keeps_no_plain_text_and_keys_are_rotated(tmp_path: Path):
     asyncio.run(story())
 
 
-def test_etcd_keeps_no_plain_text(etcd_url, etcd_loop):
+def test_etcd_keeps_no_plain_text(etcd_url):
     from apimachinery.storage.url import StorageOptions, open_storage
 
     async def story() -> None:
@@ -180,7 +180,7 @@ def test_etcd_keeps_no_plain_text(etcd_url, etcd_loop):
         assert await storage.get(SECRET) == made
         await storage.close()
 
-    etcd_loop.run_until_complete(story())
+    asyncio.run(story())
 
 
 def test_a_key_of_a_wrong_size_is_refused_without_showing_it():

@@ -48,8 +48,8 @@ def value(text: str = "x") -> Value:
 
 
 @pytest.fixture
-def run(etcd_loop: asyncio.AbstractEventLoop) -> Run:
-    return lambda story: etcd_loop.run_until_complete(asyncio.wait_for(story, 60))
+def run() -> Run:
+    return lambda story: asyncio.run(asyncio.wait_for(story, 60))
 
 
 def test_writes_elsewhere_in_the_same_etcd_are_waited_past(etcd_url, run):

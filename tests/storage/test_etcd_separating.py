@@ -22,8 +22,8 @@ Run = Callable[[Awaitable[None]], None]
 
 
 @pytest.fixture
-def run(etcd_loop: asyncio.AbstractEventLoop) -> Run:
-    return lambda story: etcd_loop.run_until_complete(asyncio.wait_for(story, 60))
+def run() -> Run:
+    return lambda story: asyncio.run(asyncio.wait_for(story, 60))
 
 
 def named(name: str) -> bytes:

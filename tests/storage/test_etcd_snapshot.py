@@ -36,7 +36,7 @@ def value(name: str, text: str = "x") -> Value:
 
 
 @pytest.fixture(scope="module")
-def snapshot(tmp_path_factory, etcd_member, etcd_loop) -> tuple[Path, dict[str, Record], int]:
+def snapshot(tmp_path_factory, etcd_member) -> tuple[Path, dict[str, Record], int]:
     """A snapshot's file, the records that it should have, and its revision."""
     path = tmp_path_factory.mktemp("snapshot") / "s.db"
 
@@ -55,7 +55,7 @@ def snapshot(tmp_path_factory, etcd_member, etcd_loop) -> tuple[Path, dict[str, 
         await storage.close()
         return path, {record.key: record for record in page.records}, page.revision
 
-    return etcd_loop.run_until_complete(make())
+    return asyncio.run(make())
 
 
 def test_a_snapshot_shows_the_newest_state_and_takes_no_writes(snapshot):
@@ -146,7 +146,7 @@ def test_a_copy_is_complete_and_goes_on_where_it_was_cut_short(snapshot, tmp_pat
     asyncio.run(story())
 
 
-def test_a_copy_into_etcd_leaves_no_revision_of_before_readable(snapshot, etcd_url, etcd_loop):
+def test_a_copy_into_etcd_leaves_no_revision_of_before_readable(snapshot, etcd_url):
     path, records, revision = snapshot
 
     async def story() -> None:
@@ -159,7 +159,7 @@ def test_a_copy_into_etcd_leaves_no_revision_of_before_readable(snapshot, etcd_u
         assert len((await target.list("")).records) == len(records)
         await target.close()
 
-    etcd_loop.run_until_complete(story())
+    asyncio.run(story())
 
 
 def test_a_file_that_is_none_of_etcds_is_refused(tmp_path):

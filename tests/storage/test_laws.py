@@ -146,13 +146,13 @@ def test_sqlite_is_the_model(story):
 
 @settings(deadline=None, max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(story=steps)
-def test_etcd_is_the_model(etcd_member, etcd_loop, story):
+def test_etcd_is_the_model(etcd_member, story):
     async def run() -> None:
         storage = await open_storage(f"{etcd_member}?prefix=/{uuid.uuid4().hex}")
         await play(storage, story)
         await storage.close()
 
-    etcd_loop.run_until_complete(run())
+    asyncio.run(run())
 
 
 @settings(deadline=None, max_examples=40)

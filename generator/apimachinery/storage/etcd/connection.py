@@ -8,14 +8,11 @@ not come nobody knows whether it was made, and to send it again could make it tw
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
-from collections.abc import Sequence
 from typing import Any
 
-import grpc
-import grpc.aio
-
-from apimachinery.storage.etcd import messages
+from apimachinery.storage.etcd import messages, rpc
 from apimachinery.storage.etcd.options import EtcdOptions
 from apimachinery.storage.interface import StorageError, StorageFull, StorageUnreachable, ValueTooLarge
 
@@ -23,37 +20,16 @@ ATTEMPT_SECONDS = 2.0
 READ_SECONDS = 6.0
 WRITE_SECONDS = 6.0
 RETRY_SECONDS = 0.05
-_OPTIONS = (
-    # A page has as many objects as were asked for, of whatever size; requests are limited by etcd.
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.max_send_message_length", -1),
-    # A member that is gone without a word (its machine stopped) is noticed by unanswered pings; etcd throws out who
-    # pings more often than every five seconds.
-    ("grpc.keepalive_time_ms", 10_000),
-    ("grpc.keepalive_timeout_ms", 5_000),
-    ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.http2.max_pings_without_data", 0),
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 1_000),
-    ("grpc.max_reconnect_backoff_ms", 2_000),
-    ("grpc.enable_http_proxy", 0),
-)
 _MOVING_ON = (
-    grpc.StatusCode.UNAVAILABLE,
-    grpc.StatusCode.DEADLINE_EXCEEDED,
-    grpc.StatusCode.RESOURCE_EXHAUSTED,
-    grpc.StatusCode.CANCELLED,
-    grpc.StatusCode.UNKNOWN,
-    grpc.StatusCode.INTERNAL,
+    rpc.UNAVAILABLE,
+    rpc.DEADLINE_EXCEEDED,
+    rpc.RESOURCE_EXHAUSTED,
+    rpc.CANCELLED,
+    rpc.UNKNOWN,
+    rpc.INTERNAL,
 )
 # Said before anything is proposed to the others.
-_UNSENT = (
-    "failed to connect",
-    "no leader",
-    "too many requests",
-    "not capable",
-    "rpc not supported for learner",
-)
+_UNSENT = ("no leader", "too many requests", "not capable", "rpc not supported for learner")
 
 
 class EtcdRefusal(StorageError):
@@ -69,8 +45,8 @@ class EtcdConnection:
 
     def __init__(self, options: EtcdOptions) -> None:
         self.options = options
-        self._credentials = _credentials(options)
-        self._channels: dict[str, grpc.aio.Channel] = {}
+        self._tls = _tls(options)
+        self._channels: dict[str, rpc.RpcChannel] = {}
         self._at = 0
         self._closed = False
 
@@ -85,23 +61,13 @@ class EtcdConnection:
         if endpoint == self.endpoint:
             self._at += 1
 
-    def _channel(self, endpoint: str) -> grpc.aio.Channel:
+    def _channel(self, endpoint: str) -> rpc.RpcChannel:
         channel = self._channels.get(endpoint)
         if channel is None:
-            if self._credentials is None:
-                channel = grpc.aio.insecure_channel(endpoint, options=_OPTIONS)
-            else:
-                channel = grpc.aio.secure_channel(endpoint, self._credentials, options=_OPTIONS)
-            self._channels[endpoint] = channel
+            channel = self._channels[endpoint] = rpc.RpcChannel(endpoint, self._tls)
         return channel
 
-    def _call(self, method: Sequence[Any], endpoint: str) -> Any:
-        path, request, response = method
-        return self._channel(endpoint).unary_unary(
-            path, request_serializer=request.SerializeToString, response_deserializer=response.FromString
-        )
-
-    async def read(self, method: Sequence[Any], request: Any) -> Any:
+    async def read(self, method: rpc.Method, request: Any) -> Any:
         """The answer to a call that changes nothing. Raises EtcdRefusal, StorageUnreachable."""
         until = time.monotonic() + READ_SECONDS
         while True:
@@ -109,18 +75,16 @@ class EtcdConnection:
             left = until - time.monotonic()
             try:
                 # Each attempt has a time of its own, so that a hung member leaves time for another one.
-                answer = await self._call(method, endpoint)(
-                    request, timeout=min(ATTEMPT_SECONDS, max(left, 0.01))
+                return await self._channel(endpoint).call(
+                    method, request, min(ATTEMPT_SECONDS, max(left, 0.01))
                 )
-            except grpc.aio.AioRpcError as fault:
-                if fault.code() not in _MOVING_ON:
+            except rpc.RpcFailed as fault:
+                if fault.status not in _MOVING_ON:
                     raise _refusal(fault) from None
                 self.move_on(endpoint)
                 if time.monotonic() + RETRY_SECONDS > until or self._closed:
                     raise _unreachable(endpoint, fault) from None
                 await asyncio.sleep(RETRY_SECONDS)
-            else:
-                return answer
 
     async def write(self, request: Any) -> Any:
         """The answer to a transaction that writes. Raises EtcdRefusal, StorageFull, ValueTooLarge, and
@@ -131,44 +95,36 @@ class EtcdConnection:
             left = until - time.monotonic()
             try:
                 # The whole time: an attempt that was cut off could not be repeated anyway.
-                answer = await self._call(messages.TXN, endpoint)(request, timeout=max(left, 0.01))
-            except grpc.aio.AioRpcError as fault:
-                if fault.code() not in _MOVING_ON:
+                return await self._channel(endpoint).call(messages.TXN, request, max(left, 0.01))
+            except rpc.RpcFailed as fault:
+                if fault.status not in _MOVING_ON:
                     raise _refusal(fault) from None
-                # The text of the error is the only thing that tells the two cases apart.
-                details = (fault.details() or "").lower()
+                # What a member refused unread it says in the text of the error alone.
+                details = fault.details.lower()
                 if "database space exceeded" in details:
-                    raise StorageFull(f"etcd: {fault.details()}") from None
+                    raise StorageFull(f"etcd: {fault.details}") from None
                 self.move_on(endpoint)
-                unsent = any(text in details for text in _UNSENT)
+                unsent = fault.unsent or any(text in details for text in _UNSENT)
                 if not unsent or time.monotonic() + RETRY_SECONDS > until or self._closed:
                     raise _unreachable(endpoint, fault) from None
                 await asyncio.sleep(RETRY_SECONDS)
-            else:
-                return answer
 
-    async def ask(self, method: Sequence[Any], request: Any, endpoint: str) -> Any:
+    async def ask(self, method: rpc.Method, request: Any, endpoint: str) -> Any:
         """The answer of one member. Raises EtcdRefusal, StorageUnreachable."""
         try:
-            return await self._call(method, endpoint)(request, timeout=ATTEMPT_SECONDS)
-        except grpc.aio.AioRpcError as fault:
-            if fault.code() not in _MOVING_ON:
+            return await self._channel(endpoint).call(method, request, ATTEMPT_SECONDS)
+        except rpc.RpcFailed as fault:
+            if fault.status not in _MOVING_ON:
                 raise _refusal(fault) from None
             raise _unreachable(endpoint, fault) from None
 
-    def watch(self, endpoint: str) -> Any:
-        """A stream of watches with one member: ``write`` requests, ``read`` responses, ``cancel``."""
-        path, request, response = messages.WATCH
-        return self._channel(endpoint).stream_stream(
-            path, request_serializer=request.SerializeToString, response_deserializer=response.FromString
-        )()
+    async def watch(self, endpoint: str) -> rpc.MessageStream:
+        """A stream of watches with one member. Raises RpcFailed, as what it is used for does."""
+        return await self._channel(endpoint).stream(messages.WATCH)
 
-    def snapshot(self) -> Any:
-        """The stream of a snapshot's pieces."""
-        path, request, response = messages.SNAPSHOT
-        return self._channel(self.endpoint).unary_stream(
-            path, request_serializer=request.SerializeToString, response_deserializer=response.FromString
-        )(request())
+    async def snapshot(self) -> rpc.MessageStream:
+        """The stream of a snapshot's pieces. Raises RpcFailed."""
+        return await self._channel(self.endpoint).stream(messages.SNAPSHOT, messages.SnapshotRequest())
 
     async def close(self) -> None:
         """Ends all calls."""
@@ -178,22 +134,22 @@ class EtcdConnection:
             await channel.close()
 
 
-def _credentials(options: EtcdOptions) -> grpc.ChannelCredentials | None:
+def _tls(options: EtcdOptions) -> ssl.SSLContext | None:
     if not options.tls:
         return None
-    authority, certificate, key = (
-        path.read_bytes() if path is not None else None
-        for path in (options.ca_file, options.cert_file, options.key_file)
-    )
-    return grpc.ssl_channel_credentials(authority, key, certificate)
+    tls = ssl.create_default_context(cafile=options.ca_file)
+    if options.cert_file is not None:
+        tls.load_cert_chain(options.cert_file, options.key_file)
+    tls.set_alpn_protocols(["h2"])
+    return tls
 
 
-def _unreachable(endpoint: str, fault: grpc.aio.AioRpcError) -> StorageUnreachable:
-    return StorageUnreachable(f"etcd at {endpoint} did not answer: {fault.code().name}: {fault.details()}")
+def _unreachable(endpoint: str, fault: rpc.RpcFailed) -> StorageUnreachable:
+    return StorageUnreachable(f"etcd at {endpoint} did not answer: {fault}")
 
 
-def _refusal(fault: grpc.aio.AioRpcError) -> StorageError:
-    details = fault.details() or fault.code().name
+def _refusal(fault: rpc.RpcFailed) -> StorageError:
+    details = fault.details or rpc.status_name(fault.status)
     if "request is too large" in details:
         return ValueTooLarge(f"etcd: {details}")
     if "database space exceeded" in details:

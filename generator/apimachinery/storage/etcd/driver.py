@@ -14,8 +14,6 @@ import logging
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
-import grpc.aio
-
 from apimachinery.storage.etcd.compaction import Compaction
 from apimachinery.storage.etcd.connection import READ_SECONDS, EtcdConnection
 from apimachinery.storage.etcd.follow import Follower
@@ -25,6 +23,7 @@ from apimachinery.storage.etcd.keys import Keys
 from apimachinery.storage.etcd.options import EtcdOptions
 from apimachinery.storage.etcd.past import Past
 from apimachinery.storage.etcd.present import Present
+from apimachinery.storage.etcd.rpc import RpcFailed
 from apimachinery.storage.etcd.separating import separate_custom
 from apimachinery.storage.etcd.values import EtcdValues, log_unread
 from apimachinery.storage.etcd.writes import EtcdWrites
@@ -275,11 +274,12 @@ class EtcdStorage:
         StorageUnreachable."""
         size = 0
         try:
-            async for piece in self._connection.snapshot():
+            pieces = await self._connection.snapshot()
+            while (piece := await pieces.read()) is not None:
                 file.write(piece.blob)
                 size += len(piece.blob)
-        except grpc.aio.AioRpcError as fault:
-            raise StorageUnreachable(f"the snapshot broke off: {fault.details()}") from None
+        except RpcFailed as fault:
+            raise StorageUnreachable(f"the snapshot broke off: {fault.details}") from None
         return size
 
     async def close(self) -> None:

@@ -9,16 +9,14 @@ state again.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-import grpc.aio
-
 from apimachinery.storage.etcd import messages
 from apimachinery.storage.etcd.connection import EtcdConnection
 from apimachinery.storage.etcd.keys import Keys
+from apimachinery.storage.etcd.rpc import MessageStream, RpcFailed
 
 log = logging.getLogger("kubewright.storage")
 
@@ -44,9 +42,8 @@ class Follower:
         self._take = take
         self._progress = progress
         self._compacted = compacted
-        self._stream: Any = None
+        self._stream: MessageStream | None = None
         self._endpoint = ""
-        self._writing = asyncio.Lock()
         self._started = asyncio.Event()
         self._task = asyncio.create_task(self._run())
 
@@ -54,15 +51,10 @@ class Follower:
         """Returns when a stream runs."""
         await self._started.wait()
 
-    async def ask_progress(self) -> None:
+    def ask_progress(self) -> None:
         """Asks the member for a progress notification; harmless where no stream runs."""
-        stream = self._stream
-        if stream is None:
-            return
-        # gRPC streams take one write at a time.
-        async with self._writing:
-            with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
-                await stream.write(messages.WatchRequest(progress_request=messages.WatchProgressRequest()))
+        if self._stream is not None:
+            self._stream.write(messages.WatchRequest(progress_request=messages.WatchProgressRequest()))
 
     def restart(self) -> None:
         """Opens the stream again, with the next member: this one says nothing."""
@@ -81,14 +73,9 @@ class Follower:
             before = self._seen()
             try:
                 await self._follow()
-            except grpc.aio.AioRpcError as fault:
-                log.warning("the stream of events broke: %s", fault.details() or fault.code())
+            except RpcFailed as fault:
+                log.warning("the stream of events broke: %s", fault)
                 self._connection.move_on(self._endpoint)
-            # cancel() of the stream raises CancelledError as well; only this task's own cancellation ends the loop.
-            except asyncio.CancelledError:
-                task = asyncio.current_task()
-                if task is not None and task.cancelling():
-                    raise
             except Exception:
                 log.exception("the stream of events broke")
             finally:
@@ -101,7 +88,7 @@ class Follower:
 
     async def _follow(self) -> None:
         self._endpoint = self._connection.endpoint
-        stream = self._stream = self._connection.watch(self._endpoint)
+        stream = self._stream = await self._connection.watch(self._endpoint)
         request = messages.WatchCreateRequest(
             key=self._keys.start,
             range_end=self._keys.end,
@@ -110,12 +97,11 @@ class Follower:
             # fragment: etcd splits answers above its limit for messages instead of breaking the stream.
             fragment=True,
         )
-        async with self._writing:
-            await stream.write(messages.WatchRequest(create_request=request))
+        stream.write(messages.WatchRequest(create_request=request))
         held: list[Any] = []
         while True:
             response = await stream.read()
-            if response is grpc.aio.EOF:
+            if response is None:
                 return
             if response.created:
                 self._started.set()

@@ -33,7 +33,7 @@ SILENCE_SECONDS = 2.0
 class Stream(Protocol):
     """What is asked of the stream of events."""
 
-    async def ask_progress(self) -> None:
+    def ask_progress(self) -> None:
         """Asks for a notification of how far it has come."""
 
     def restart(self) -> None:
@@ -153,7 +153,7 @@ class Freshness:
         if not self._members.ordered_progress and self._writable:
             await self.make_event()
         elif self.stream is not None:
-            await self.stream.ask_progress()
+            self.stream.ask_progress()
 
     async def make_event(self) -> None:
         """Writes a key that is no object's: its event is behind all that there were. Nothing where nothing may be

@@ -6,11 +6,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-import grpc.aio
-
 from apimachinery.storage.etcd import messages
 from apimachinery.storage.etcd.connection import ATTEMPT_SECONDS, READ_SECONDS, EtcdConnection, EtcdRefusal
 from apimachinery.storage.etcd.keys import Keys, key_range
+from apimachinery.storage.etcd.rpc import MessageStream, RpcFailed
 from apimachinery.storage.interface import (
     Compacted,
     Event,
@@ -140,12 +139,19 @@ class Past:
             return []
         try:
             async with asyncio.timeout(READ_SECONDS):
-                return await self._replay(prefix, after, until, last)
+                stream = await self._connection.watch(self._connection.endpoint)
+                try:
+                    return await self._replay(stream, prefix, after, until, last)
+                finally:
+                    stream.cancel()
         except TimeoutError:
             raise StorageUnreachable("etcd did not send the events of before in time") from None
+        except RpcFailed as fault:
+            raise StorageUnreachable(f"etcd did not send the events of before: {fault.details}") from None
 
-    async def _replay(self, prefix: str, after: int, until: int, last: int) -> list[Event]:
-        stream = self._connection.watch(self._connection.endpoint)
+    async def _replay(
+        self, stream: MessageStream, prefix: str, after: int, until: int, last: int
+    ) -> list[Event]:
         request = messages.WatchCreateRequest(
             key=self._keys.start,
             range_end=self._keys.end,
@@ -154,34 +160,29 @@ class Past:
             fragment=True,
         )
         events: list[Event] = []
-        try:
-            await stream.write(messages.WatchRequest(create_request=request))
-            if not last:
-                # Whether there are events at all is not known: one that is made now is behind all of them. Who may
-                # not write asks for progress, which may overtake the last of them in old releases.
-                await self._reader.make_event()
-                await stream.write(messages.WatchRequest(progress_request=messages.WatchProgressRequest()))
-            while True:
-                response = await asyncio.wait_for(stream.read(), ATTEMPT_SECONDS)
-                if response is grpc.aio.EOF or response.canceled:
-                    compacted = 0 if response is grpc.aio.EOF else response.compact_revision
-                    if compacted:
-                        self._reader.note_compacted(compacted)
-                        raise Compacted(after, self._reader.compacted)
-                    raise StorageUnreachable("etcd ended a watch")
-                for one in response.events:
-                    if one.kv.mod_revision > until:
-                        return events
-                    self._append(events, prefix, one)
-                reached = response.events[-1].kv.mod_revision if response.events else 0
-                if last and reached >= min(last, until):
+        stream.write(messages.WatchRequest(create_request=request))
+        if not last:
+            # Whether there are events at all is not known: one that is made now is behind all of them. Who may
+            # not write asks for progress, which may overtake the last of them in old releases.
+            await self._reader.make_event()
+            stream.write(messages.WatchRequest(progress_request=messages.WatchProgressRequest()))
+        while True:
+            response = await asyncio.wait_for(stream.read(), ATTEMPT_SECONDS)
+            if response is None or response.canceled:
+                compacted = 0 if response is None else response.compact_revision
+                if compacted:
+                    self._reader.note_compacted(compacted)
+                    raise Compacted(after, self._reader.compacted)
+                raise StorageUnreachable("etcd ended a watch")
+            for one in response.events:
+                if one.kv.mod_revision > until:
                     return events
-                if not self._reader.writable and not response.events and not response.created:
-                    return events
-        except grpc.aio.AioRpcError as fault:
-            raise StorageUnreachable(f"etcd did not send the events of before: {fault.details()}") from None
-        finally:
-            stream.cancel()
+                self._append(events, prefix, one)
+            reached = response.events[-1].kv.mod_revision if response.events else 0
+            if last and reached >= min(last, until):
+                return events
+            if not self._reader.writable and not response.events and not response.created:
+                return events
 
     def _append(self, events: list[Event], prefix: str, one: Any) -> None:
         kv = one.kv
