@@ -10,6 +10,7 @@ import ipaddress
 import json
 import marshal
 import os
+import re
 import select
 import signal
 import socket
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
@@ -163,6 +165,58 @@ def start(assets: Path, folder: Path, environment: dict[str, str] | None = None)
     api = subprocess.Popen([assets / "kube-apiserver", *words], stderr=subprocess.PIPE, env=environment)
     assert wait_for(f"https://127.0.0.1:{port}/healthz", api) == "ok"
     return ControlPlane(folder, port, api, etcd)
+
+
+FILES = {
+    "policy": "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n",
+    "tokens": 'secret,someone,uid,"system:masters"\n',
+    "tracing": "apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\nendpoint: 127.0.0.1:1\n",
+    "metrics": "{}\n",
+    "encryption": "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\n"
+    "resources: [{resources: [secrets], providers: [{identity: {}}]}]\n",
+    "kubeconfig": "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+    "clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1/'}}]\n"
+    "contexts: [{name: c, context: {cluster: c}}]\n",
+}
+"""Files that flags name, by what stands for them in kube_apiserver_flags.yaml."""
+OTHER_WAYS = re.compile(
+    r"etcd-(servers|cafile|certfile|keyfile|prefix)|secure-port|authentication-config|authorization-config|cert-dir"
+)
+"""Flags of another storage and of another way to say who may what."""
+
+
+def test_a_server_starts_with_all_flags_that_are_taken(assets: Path, tmp_path: Path) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    authority = issue(tmp_path, "authority", "some authority")
+    issue(tmp_path, "apiserver", "localhost", authority)
+    places = {name: tmp_path / name for name in FILES} | {
+        "folder": tmp_path,
+        "ca": tmp_path / "authority.crt",
+        "cert": tmp_path / "apiserver.crt",
+        "key": tmp_path / "apiserver.key",
+    }
+    flags = yaml.safe_load((Path(__file__).parent / "kube_apiserver_flags.yaml").read_text())
+    [port] = free_ports(1)
+    words = [f"--secure-port={port}", f"--cert-dir={tmp_path}"]
+    for name, value in {**flags["taken"], **flags["noted"]}.items():
+        if not OTHER_WAYS.fullmatch(name):
+            words.append(f"--{name}" if value is True else f"--{name}={value.format(**places)}")
+    with (tmp_path / "log").open("wb") as log:
+        api = subprocess.Popen([assets / "kube-apiserver", *words], stderr=log)
+    try:
+        assert wait_for(f"https://127.0.0.1:{port}/livez", api) == "ok"
+        url = f"https://127.0.0.1:{port}/.well-known/openid-configuration"
+        request = urllib.request.Request(url, headers={"Authorization": "Bearer secret"})
+        tls = ssl._create_unverified_context()
+        with urllib.request.urlopen(request, context=tls, timeout=60) as answer:
+            document = json.load(answer)
+        assert document["jwks_uri"] == flags["taken"]["service-account-jwks-uri"]
+    finally:
+        api.kill()
+        api.wait(PATIENCE_SECONDS)
+    noted = (tmp_path / "log").read_text()
+    assert not [name for name in flags["noted"] if f"--{name}" not in noted]
 
 
 @pytest.fixture

@@ -24,9 +24,28 @@ from .stories import draw
 NAMES = (
     "deployment-controller,replicaset-controller,replicationcontroller-controller,statefulset-controller,"
     "daemonset-controller,job-controller,cronjob-controller,ttl-after-finished-controller,"
-    "endpointslice-controller,endpoints-controller,disruption-controller,horizontal-pod-autoscaler-controller"
+    "endpointslice-controller,endpoints-controller,endpointslice-mirroring-controller,"
+    "disruption-controller,horizontal-pod-autoscaler-controller"
 )
 CALM_SECONDS, PATIENCE_SECONDS = 1.5, 40.0
+AUTOSCALING = (
+    "sync-period=1s",
+    "initial-readiness-delay=0s",
+    "cpu-initialization-period=0s",
+    "downscale-stabilization=1s",
+)
+LOOKS_SECONDS, LOOKS = 15, 4
+"""How often an autoscaler looks, and after how many looks it has nothing more to change."""
+
+
+class Advanced(Objects):
+    """A namespace of our controllers: autoscalers look by the server's clock."""
+
+    def settle(self) -> None:
+        self.server.settle(30)
+        for _ in range(LOOKS if self.all("horizontalpodautoscalers") else 0):
+            self.server.clock.advance(f"{LOOKS_SECONDS}s")
+            self.server.settle(30)
 
 
 class Managed(Objects):
@@ -34,7 +53,8 @@ class Managed(Objects):
 
     def settle(self) -> None:
         before, since, ends = "", time.monotonic(), time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() - since < CALM_SECONDS and time.monotonic() < ends:
+        calm = 2 * CALM_SECONDS if self.all("horizontalpodautoscalers") else CALM_SECONDS
+        while time.monotonic() - since < calm and time.monotonic() < ends:
             shown = repr([self.all(plural) for plural in ("pods", *WATCHED)])
             if shown != before:
                 before, since = shown, time.monotonic()
@@ -48,7 +68,10 @@ WATCHED = (
     "daemonsets",
     "jobs",
     "endpoints",
+    "endpointslices",
     "poddisruptionbudgets",
+    "cronjobs",
+    "horizontalpodautoscalers",
 )
 
 
@@ -64,6 +87,7 @@ def manager(program: Path, server: ApiServer) -> Iterator[None]:
             "--secure-port=0",
             "--bind-address=127.0.0.1",
         ]
+        flags += [f"--horizontal-pod-autoscaler-{each}" for each in AUTOSCALING]
         flags += ["--kube-api-qps=500", "--kube-api-burst=500", f"--cert-dir={folder}"]
         with (Path(folder) / "log").open("wb") as log:
             process = subprocess.Popen([str(program), *flags], stdout=log, stderr=log)
@@ -78,14 +102,12 @@ def play(seed: int, ours: ApiServer, theirs: ApiServer) -> int:
     """Plays one story on both; how many steps end apart."""
     apart = 0
     with ours.namespace("story-") as one, theirs.namespace("story-") as other:
-        here, there = Objects(ours, one), Managed(theirs, other)
+        here, there = Advanced(ours, one), Managed(theirs, other)
         for number, (what, act) in enumerate(draw(seed)):
             act(here)
-            ours.settle(30)
+            here.settle()
             act(there)
             there.settle()
-            time.sleep(0.3)
-            ours.settle(30)
             found = differences(_named(state(here), one), _named(state(there), other))
             apart += bool(found)
             print(f"seed {seed} step {number} {what}: {len(found) or 'same'}", flush=True)

@@ -8,8 +8,11 @@ from typing import Any
 
 from .objects import PATHS, Objects
 
-PLURALS = [name for name in PATHS if name not in ("cronjobs", "horizontalpodautoscalers")]
+PLURALS = [name for name in PATHS if name != "events"]
 _GENERATED = re.compile(r"\bweb-(?:\d+-)?[bcdfghjklmnpqrstvwxz2456789]{5}\b")
+UNORDERED = {"addresses", "ip", "port"}
+"""Keys of what is in a list in no order."""
+_POD_ADDRESS = re.compile(r"10\.244\.\d+\.\d+")
 HASHES = ("pod-template-hash", "controller-revision-hash", "controller.kubernetes.io/hash")
 VOLATILE = {
     "uid",
@@ -24,10 +27,8 @@ VOLATILE = {
     "startedAt",
     "finishedAt",
     "completionTime",
-    "podIP",
-    "podIPs",
-    "ip",
-    "addresses",
+    "lastScaleTime",
+    "lastSuccessfulTime",
     "clusterIP",
     "clusterIPs",
     "endpoints.kubernetes.io/last-change-trigger-time",
@@ -72,7 +73,7 @@ def _plain(obj: Any, names: dict[str, str]) -> Any:
         status["observedGeneration"] = status["observedGeneration"] == metadata["generation"]
     generated = metadata.pop("generateName", "")
     if generated and "statefulset.kubernetes.io/pod-name" not in (metadata.get("labels") or {}):
-        metadata["name"] = generated
+        metadata["name"] = generated + "?"
     text = _GENERATED.sub("web-?", json.dumps(_stripped(obj), sort_keys=True))
     for digest, shown in names.items():
         text = text.replace(digest, json.dumps(shown)[1:-1])
@@ -91,8 +92,10 @@ def _stripped(value: Any) -> Any:
         items = [_stripped(each) for each in value]
         if all(isinstance(each, dict) and "type" in each for each in items):
             items.sort(key=lambda each: str(each["type"]))
+        elif all(isinstance(each, dict) and not UNORDERED.isdisjoint(each) for each in items):
+            items.sort(key=lambda each: json.dumps(each, sort_keys=True))
         return items
-    return value
+    return _POD_ADDRESS.sub("ADDRESS", value) if isinstance(value, str) else value
 
 
 def differences(one: Any, other: Any, path: str = "") -> list[str]:

@@ -16,8 +16,8 @@ Step = tuple[str, Callable[[Objects], object]]
 def draw(seed: int) -> list[Step]:
     """A story of one workload."""
     chance = random.Random(seed)
-    make = [deployment, deployment, stateful_set, daemon_set, job, service][seed % 6]
-    return list(make(chance))
+    kinds = [deployment, stateful_set, daemon_set, job, service, mirrored, autoscaler, replication, cron_job]
+    return list(kinds[seed % len(kinds)](chance))
 
 
 def image(name: str, notes: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
@@ -174,6 +174,198 @@ def service(chance: random.Random) -> Iterator[Step]:
     yield "scale", patched("replicasets", spec={"replicas": chance.randrange(0, 5)})
     yield "select others", patched("services", spec={"selector": {"app": chance.choice(["web", "none"])}})
     yield "label", patched("services", metadata={"labels": {"team": "a"}})
+
+
+def mirrored(chance: random.Random) -> Iterator[Step]:
+    """Endpoints that somebody writes by hand, for a Service without a selector."""
+
+    def subsets() -> list[dict[str, Any]]:
+        drawn = []
+        for _ in range(chance.randrange(0, 3)):
+            pool = ["10.1.2.3", "10.1.2.4", "10.9.0.1", "fd00::1", "fd00:0:0::2"]
+            addresses: list[dict[str, Any]] = [
+                {"ip": ip} for ip in chance.sample(pool, chance.randrange(1, 4))
+            ]
+            if chance.random() < 0.4:
+                addresses[0]["hostname"] = "one"
+            subset: dict[str, Any] = {"addresses": addresses}
+            if len(addresses) > 1 and chance.random() < 0.5:
+                subset["notReadyAddresses"] = [addresses.pop()]
+            names = chance.sample(["http", "metrics", "dns"], chance.randrange(1, 3))
+            subset["ports"] = [{"name": name, "port": chance.randrange(80, 90)} for name in names]
+            if chance.random() < 0.3:
+                subset["ports"][0] |= {"protocol": "UDP", "appProtocol": "x"}
+            drawn.append(subset)
+        return drawn
+
+    def service(objects: Objects) -> object:
+        ports = [{"name": "http", "port": 80}]
+        return objects.create("services", "web", spec={"ports": ports}, settle=False)
+
+    def endpoints(given: list[dict[str, Any]]) -> Callable[[Objects], object]:
+        return lambda objects: objects.create("endpoints", "web", subsets=given, settle=False)
+
+    yield "service", service
+    yield "endpoints", endpoints(subsets())
+    for _ in range(chance.randrange(3, 7)):
+        what = chance.choice(
+            ["subsets", "subsets", "skip", "mirror", "label", "annotate", "select", "unselect"]
+        )
+        skip = "endpointslice.kubernetes.io/skip-mirror"
+        if what == "subsets":
+            yield what, patched("endpoints", subsets=subsets())
+        elif what in ("skip", "mirror"):
+            value = "true" if what == "skip" else None
+            yield what, patched("endpoints", metadata={"labels": {skip: value}})
+        elif what in ("label", "annotate"):
+            key = "labels" if what == "label" else "annotations"
+            yield what, patched("endpoints", metadata={key: {"team": chance.choice(["a", "b", None])}})
+        elif what == "select":
+            yield what, patched("services", spec={"selector": LABELS})
+        else:
+            yield what, patched("services", spec={"selector": None})
+    yield "delete", lambda objects: objects.delete("endpoints", "web")
+
+
+def busy(used: str, request: str | None = "100m") -> dict[str, Any]:
+    """Pods that use so much of a processor."""
+    made = image("image:1", {"cpu": used})
+    container = made["spec"]["containers"][0]
+    container["resources"] = {"requests": {"cpu": request}} if request else None
+    return made
+
+
+def autoscaler(chance: random.Random) -> Iterator[Step]:
+    count = chance.randrange(1, 5)
+    loads = ["10m", "30m", "50m", "70m", "120m"]
+    yield (
+        f"create {count}",
+        lambda objects: objects.workload("deployments", replicas=count, template=busy("50m"), settle=False),
+    )
+    at_once = {
+        "stabilizationWindowSeconds": 0,
+        "policies": [{"type": "Pods", "value": 100, "periodSeconds": 1}],
+    }
+    target = {"type": "Utilization", "averageUtilization": chance.choice([40, 50, 80])}
+    if chance.random() < 0.3:
+        target = {"type": "AverageValue", "averageValue": "40m"}
+    resource = {"name": "cpu", "target": target}
+    metric: dict[str, Any] = {"type": "Resource", "resource": resource}
+    if chance.random() < 0.3:
+        metric = {"type": "ContainerResource", "containerResource": {**resource, "container": "main"}}
+    spec = {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "minReplicas": chance.randrange(1, 3),
+        "maxReplicas": chance.randrange(3, 9),
+        "metrics": [metric],
+        "behavior": {"scaleUp": at_once, "scaleDown": at_once},
+    }
+    yield (
+        f"scale by {spec}",
+        lambda objects: objects.create("horizontalpodautoscalers", "web", spec=spec, settle=False),
+    )
+    for _ in range(chance.randrange(2, 5)):
+        what = chance.choice(["load", "load", "bounds", "off", "on", "no requests", "away"])
+        used, most = chance.choice(loads), chance.randrange(3, 7)
+        if what == "load":
+            yield f"{what} {used}", patched("deployments", spec={"template": busy(used)})
+        elif what == "bounds":
+            yield f"{what} {most}", patched("horizontalpodautoscalers", spec={"maxReplicas": most})
+        elif what in ("off", "on"):
+            yield what, patched("deployments", spec={"replicas": 0 if what == "off" else 2})
+        elif what == "no requests":
+            yield what, patched("deployments", spec={"template": busy(used, None)})
+        else:
+            name = chance.choice(["web", "none"])
+            yield (
+                f"target {name}",
+                patched("horizontalpodautoscalers", spec={"scaleTargetRef": {"name": name}}),
+            )
+
+
+def replication(chance: random.Random) -> Iterator[Step]:
+    """A ReplicaSet or ReplicationController, with pods that it adopts, lets go and loses."""
+    plural = chance.choice(["replicasets", "replicationcontrollers"])
+    selected = {"matchLabels": LABELS} if plural == "replicasets" else LABELS
+    count = chance.randrange(0, 5)
+    if chance.random() < 0.5:
+        own = template()
+        yield "a pod", lambda objects: objects.create("pods", "web-lone", **own, settle=False)
+    spec = {"replicas": count, "selector": selected, "template": image("image:1")}
+    if chance.random() < 0.3:
+        spec["minReadySeconds"] = 1
+    yield f"create {plural} {count}", lambda objects: objects.create(plural, "web", spec=spec, settle=False)
+    yield from budget(chance)
+    for _ in range(chance.randrange(2, 6)):
+        what = chance.choice(["scale", "lose", "let go", "image", "fail"])
+        number = chance.randrange(0, 6)
+        if what == "scale":
+            yield f"scale to {number}", patched(plural, spec={"replicas": number})
+        elif what == "lose":
+            yield "lose a pod", lose
+        elif what == "let go":
+            yield "let go of a pod", let_go
+        elif what == "image":
+            yield f"image:{number}", patched(plural, spec={"template": image(f"image:{number}")})
+        else:
+            yield "a pod fails", fail
+    options = {"propagationPolicy": chance.choice(["Orphan", "Background", "Foreground"])}
+    yield f"delete {options}", lambda objects: objects.delete(plural, "web", **options)
+
+
+def cron_job(chance: random.Random) -> Iterator[Step]:
+    """A CronJob between its times: only what needs no time to pass is the same in two runs."""
+    made = template(restartPolicy="Never")
+    spec = {
+        "schedule": chance.choice(["0 0 1 1 *", "@yearly", "30 2 29 2 *"]),
+        "suspend": chance.random() < 0.3,
+        "concurrencyPolicy": chance.choice(["Allow", "Forbid", "Replace"]),
+        "successfulJobsHistoryLimit": chance.randrange(0, 3),
+        "failedJobsHistoryLimit": chance.randrange(0, 2),
+        "jobTemplate": {"spec": {"template": {"spec": made["spec"]}}},
+    }
+    yield (
+        f"create {spec['schedule']}",
+        lambda objects: objects.create("cronjobs", "web", spec=spec, settle=False),
+    )
+
+    def by_hand(name: str, code: int) -> Callable[[Objects], object]:
+        def act(objects: Objects) -> object:
+            owner = objects.get("cronjobs", "web")["metadata"]
+            reference = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "web", "uid": owner["uid"]}
+            notes = {"fail-after" if code else "succeed-after": "0s", "exit-code": str(code)}
+            pods = image("image:1", notes, restartPolicy="Never")
+            return objects.create(
+                "jobs",
+                name,
+                metadata={"ownerReferences": [{**reference, "controller": True}]},
+                spec={
+                    "backoffLimit": 0,
+                    "template": {**pods, "metadata": {"annotations": pods["metadata"]["annotations"]}},
+                },
+                settle=False,
+            )
+
+        return act
+
+    for number in range(chance.randrange(2, 6)):
+        code = chance.choice([0, 0, 1])
+        yield f"a job that ends with {code}", by_hand(f"web-{number}", code)
+    yield "suspend", patched("cronjobs", spec={"suspend": True})
+    yield "delete", lambda objects: objects.delete("cronjobs", "web")
+
+
+def let_go(objects: Objects) -> None:
+    pods = objects.all("pods")
+    if pods:
+        objects.patch("pods", pods[0]["metadata"]["name"], metadata={"labels": {"app": "other"}})
+
+
+def fail(objects: Objects) -> None:
+    pods = objects.all("pods")
+    if pods:
+        notes = {NOTE + "fail-after": "0s"}
+        objects.patch("pods", pods[0]["metadata"]["name"], metadata={"annotations": notes})
 
 
 def patched(plural: str, **fields: Any) -> Callable[[Objects], object]:

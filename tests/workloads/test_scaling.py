@@ -83,6 +83,18 @@ def test_what_has_no_figures_says_so(objects: Objects) -> None:
     assert (active["status"], active["reason"]) == ("False", "FailedGetResourceMetric")
 
 
+def test_figures_are_shown_where_they_decided(objects: Objects) -> None:
+    scaled(objects, "50m")
+    assert objects.get("horizontalpodautoscalers", "web")["status"]["currentMetrics"]
+    objects.patch("deployments", "web", spec={"replicas": 0})
+    advance(objects, "20s")
+    assert not objects.get("horizontalpodautoscalers", "web")["status"]["currentMetrics"]
+    objects.patch("horizontalpodautoscalers", "web", spec={"scaleTargetRef": {"name": "none"}})
+    advance(objects, "20s")
+    able = objects.condition("horizontalpodautoscalers", "web", "AbleToScale")
+    assert able["message"].endswith(' current scale: deployments.apps "none" not found')
+
+
 def scaler(**spec: Any) -> dict[str, Any]:
     return {"spec": {"minReplicas": 1, "maxReplicas": 100, **spec}}
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 
 from apimachinery.meta.json import Json
 
@@ -44,13 +45,12 @@ def _is_mirrored(cluster: ClusterView, endpoints: Json) -> bool:
 
 
 def _mirrored(endpoints: Json) -> Iterator[Json]:
-    """A slice for each subset and family of addresses."""
+    """A slice for each family of the addresses that have the same ports."""
     metadata = endpoints["metadata"]
     notes = {k: v for k, v in (metadata.get("annotations") or {}).items() if k not in NOT_COPIED}
-    for subset in endpoints.get("subsets") or ():
-        ports = [{"name": "", "protocol": "TCP", **port} for port in subset.get("ports") or ()]
+    for ports, addresses in _by_ports(endpoints):
         families: dict[str, list[Json]] = {}
-        for family, endpoint in list(_endpoints(subset))[:MOST_ADDRESSES]:
+        for family, endpoint in list(_endpoints(addresses))[:MOST_ADDRESSES]:
             families.setdefault(family, []).append(endpoint)
         for family, found in families.items():
             yield {
@@ -69,19 +69,39 @@ def _mirrored(endpoints: Json) -> Iterator[Json]:
             }
 
 
-def _endpoints(subset: Json) -> Iterator[tuple[str, Json]]:
-    """The endpoints of a subset, each with the family of its address."""
-    for key in ("addresses", "notReadyAddresses"):
-        for address in subset.get(key) or ():
-            try:
-                ip = ipaddress.ip_address(address["ip"])
-            except ValueError:
-                continue  # such as 010.0.0.1, which older servers took
-            endpoint: Json = {"addresses": [str(ip)], "conditions": {"ready": key == "addresses"}}
-            endpoint |= {
-                name: address[name] for name in ("hostname", "nodeName", "targetRef") if name in address
-            }
-            yield f"IPv{ip.version}", endpoint
+def _by_ports(endpoints: Json) -> Iterator[tuple[list[Json], list[tuple[Json, bool]]]]:
+    """Ports with the same addresses together, each address with whether it is ready: an address may be in several
+    subsets, is what the first says of it, and not ready at a port where one of them says so."""
+    known: dict[tuple[str, str], Json] = {}
+    at_port: dict[str, dict[tuple[str, str], bool]] = {}
+    ports: dict[str, list[Json]] = {}
+    for subset in endpoints.get("subsets") or ():
+        for port in subset.get("ports") or (None,):
+            text = json.dumps(port, sort_keys=True)
+            ports[text] = [] if port is None else [{"name": "", "protocol": "TCP", **port}]
+            states = at_port.setdefault(text, {})
+            for key in ("addresses", "notReadyAddresses"):
+                for address in subset.get(key) or ():
+                    identity = address["ip"], (address.get("targetRef") or {}).get("uid", "")
+                    known.setdefault(identity, address)
+                    states[identity] = key == "addresses" and states.get(identity, True)
+    groups: dict[frozenset[tuple[tuple[str, str], bool]], list[Json]] = {}
+    for text, states in at_port.items():
+        groups.setdefault(frozenset(states.items()), []).extend(ports[text])
+    for states_of, shared in groups.items():
+        yield shared, [(known[identity], ready) for identity, ready in sorted(states_of)]
+
+
+def _endpoints(addresses: Iterable[tuple[Json, bool]]) -> Iterator[tuple[str, Json]]:
+    """The endpoints of addresses, each with its family."""
+    for address, ready in addresses:
+        try:
+            ip = ipaddress.ip_address(address["ip"])
+        except ValueError:
+            continue  # such as 010.0.0.1, which older servers took
+        endpoint: Json = {"addresses": [str(ip)], "conditions": {"ready": ready}}
+        endpoint |= {name: address[name] for name in ("hostname", "nodeName", "targetRef") if name in address}
+        yield f"IPv{ip.version}", endpoint
 
 
 def _named_alike(cluster: ClusterView, service: Json) -> Iterator[tuple[str, str]]:

@@ -84,7 +84,7 @@ class _Look:
         resource = TARGETS.get(wanted["kind"], "")
         target = self.cluster.get(resource, self.namespace, wanted["name"]) if resource else None
         if target is None:
-            missing = f'{wanted["kind"]} "{wanted["name"]}" not found'
+            missing = f'{resource or wanted["kind"]} "{wanted["name"]}" not found'
             text = f"{_CONTROLLER} unable to get the target's current scale: {missing}"
             self._condition("AbleToScale", "False", "FailedGetScale", text)
         else:
@@ -104,6 +104,7 @@ class _Look:
         present = target["spec"].get("replicas", 1)
         least, most = self.spec.get("minReplicas", 1), self.spec["maxReplicas"]
         self.status["currentReplicas"] = (target.get("status") or {}).get("replicas", 0)
+        self.status.pop("currentMetrics", None)  # shown if they decided
         if present == 0 and least:
             self.status["desiredReplicas"] = 0
             self._condition(

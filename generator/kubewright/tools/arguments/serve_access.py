@@ -79,6 +79,12 @@ def _add_service_accounts(add: Callable[..., Any]) -> None:
         help="issuer of service account tokens; may be repeated, new tokens name the first",
     )
     add(
+        "--service-account-jwks-uri",
+        default="",
+        metavar="URL",
+        help="where the discovery document says that the public keys are (default: at this server)",
+    )
+    add(
         "--service-account-key-file",
         type=Path,
         action="append",

@@ -41,7 +41,7 @@ _WITHOUT_MEANING: Final = {
     "token lifetimes are not extended": "service-account-extend-token-expiration!",
 }
 _NOT_HERE: Final = """admission-control admission-control-config-file authorization-policy-file
-    egress-selector-config-file etcd-servers-overrides service-account-jwks-uri service-account-signing-endpoint"""
+    egress-selector-config-file etcd-servers-overrides service-account-signing-endpoint"""
 
 TAKEN: Final[dict[str, str]] = {
     f"--{name.rstrip('!')}": reason for reason, names in _WITHOUT_MEANING.items() for name in names.split()

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from apimachinery.access.authentication import (
     ADMIN,
@@ -140,12 +141,18 @@ def _service_accounts(options: argparse.Namespace, folder: Path) -> Any:
     more = [key for path in options.service_account_key_file for key in read_verifying_keys(path)]
     audiences = tuple(name.strip() for name in options.api_audiences.split(",") if name.strip())
     issuers = tuple(options.service_account_issuer) or (ISSUER,)
+    keys_at = urlsplit(options.service_account_jwks_uri)
+    if options.service_account_jwks_uri and (keys_at.scheme != "https" or not keys_at.netloc):
+        raise OptionError(
+            f"--service-account-jwks-uri: {options.service_account_jwks_uri!r} is no https address"
+        )
     return ServiceAccountKeys(
         signing,
         tuple(more),
         issuers,
         audiences,
         max_seconds=int(options.service_account_max_token_expiration),
+        jwks_uri=options.service_account_jwks_uri,
     )
 
 
