@@ -58,6 +58,7 @@ class _Place:
 
     def field(self, struct: str, name: str, fact: str) -> _Place:
         """A field; ``fact`` is the name of its type, and before it in ``<>`` the embedded struct that has it."""
+        # Embedded structs are part of the path in Go's message, though not of the JSON.
         embedded, _, type_name = fact[1:].partition(">") if fact[:1] == "<" else ("", "", fact)
         path = (*self.path, embedded, name) if embedded else (*self.path, name)
         return _Place(struct or self.struct, path, type_name.lstrip())
@@ -106,6 +107,7 @@ class Decoder:
         try:
             self._decode(self._node, value, _Place("", (), ""), faults)
         except DecodeError as error:
+            # A type that decodes itself ends the decoding at once, with its own text.
             return faults[0] if first and faults else str(error)
         return faults[0] if faults else None
 
@@ -121,6 +123,7 @@ class Decoder:
         if node.go_type in _FREE:
             return
         if node.go_type in _INNER_SCHEMA:
+            # Unknown fields within a schema are dropped without a word, as its own decoder does.
             if drop and self._schema_node is not None:
                 for each in value if isinstance(value, list) else [value]:
                     self._unknown(self._schema_node, each, path, None, drop)
@@ -139,6 +142,7 @@ class Decoder:
                     strangers.append(name)
                     if paths is not None:
                         paths.append(inner)
+            # Not while the members are iterated.
             if drop:
                 for name in strangers:
                     del value[name]
@@ -169,6 +173,7 @@ class Decoder:
                 faults.append(_mismatch(value, place, go_type(node), form="struct"))
                 return
             names = self._names().get(node.definition, {})
+            # In the order of the document: the first fault is the one that is answered.
             for name, each in value.items():
                 child = node.properties.get(name)
                 if child is not None:
@@ -197,6 +202,7 @@ class Decoder:
             faults += [_mismatch(each, place, "string") for each in value if not isinstance(each, str)]
         elif not (isinstance(value, bool) and node.go_type == "JSONSchemaPropsOrBool"):
             if node.go_type == "JSONSchemaPropsOrBool":
+                # Only this one of the three types refuses other values.
                 raise DecodeError("boolean or JSON schema expected")
             return
         if faults:  # the decoder around the one that failed names its own struct
@@ -205,6 +211,7 @@ class Decoder:
 
 def go_type(node: SchemaNode) -> str:
     """The Go type of a node as errors name it."""
+    # Every map of quantities in the API is a ResourceList.
     if isinstance(node.additional, SchemaNode):
         if node.additional.go_type == "Quantity":
             return "v1.ResourceList"
@@ -243,6 +250,7 @@ def _decode_scalar(node: SchemaNode, value: Any, place: _Place, faults: list[str
     kind = node.types[0]
     if kind == "string":
         if not isinstance(value, str):
+            # Go takes a list of numbers for bytes.
             if node.format == "byte" and isinstance(value, list):
                 _decode_bytes(value, place, faults)
                 return
@@ -253,6 +261,7 @@ def _decode_scalar(node: SchemaNode, value: Any, place: _Place, faults: list[str
     elif kind == "boolean":
         if not isinstance(value, bool):
             faults.append(_mismatch(value, place, "bool"))
+    # A bool is an int in Python.
     elif isinstance(value, bool) or not isinstance(value, (int, float)):
         faults.append(_mismatch(value, place, go_type(node)))
     elif kind == "integer" and (isinstance(value, float) or not fits_range(value, "integer", node.format)):
@@ -311,6 +320,7 @@ def _decode_quantity(value: Any) -> None:
     else:
         text = str(value) if not isinstance(value, float) else json_float(value)
     try:
+        # Spaces around a quantity are tolerated, as by Kubernetes' decoder.
         parse_quantity(text.strip())
     except ValueError as e:
         raise DecodeError(str(e)) from None
@@ -339,10 +349,12 @@ class _Fitter:
         if known is not None:
             return known
         if node.go_type:
+            # Registered before it is compiled, so that a recursive type refers to itself.
             cell: list[Fits] = []
             self._made[id(node)] = lambda value: cell[0](value)
             self._nodes.append(node)
             cell.append(self._compile(node))
+            # Later users skip the indirection.
             self._made[id(node)] = cell[0]
             return cell[0]
         return self._compile(node)
@@ -355,6 +367,7 @@ class _Fitter:
         if node.go_type in _TIMES:
             layout = _TIMES[node.go_type]
             is_time = FORMS[layout].fullmatch
+            # Days up to the 28th exist in every month; the others need the calendar.
             return lambda value: (
                 value is None
                 or (
@@ -385,6 +398,7 @@ class _Fitter:
 
     def _map(self, values: SchemaNode) -> Fits:
         plain, inner = _plain(values), self.fits(values)
+        # One set of types for the whole map, instead of a call for each value.
         only = {plain}
 
         def fits(value: Any) -> bool:
@@ -417,6 +431,7 @@ class _Fitter:
         limits: dict[str, int] = {}
         inner: dict[str, Fits] = {}
         for name, child in node.properties.items():
+            # Most fields are texts and flags: a look-up is enough for them.
             if (kind := _plain(child)) is not None:
                 plain[name] = kind
             elif child.types == ("integer",) or child.int_or_string:
@@ -429,6 +444,7 @@ class _Fitter:
                 return value is None
             for name, each in value.items():
                 kind = type(each)
+                # Exact types: a bool must not pass for an integer.
                 if get_plain(name) is kind:
                     continue
                 if kind is int:

@@ -94,6 +94,7 @@ class TypedForm:
         if not found:
             return ()
         keys: dict[int, list[tuple[str, bool]]] = {}
+        # By identity: the holders are changed by defaults before they are looked at again.
         for holder, key, stays in found:
             keys.setdefault(id(holder), []).append((key, stays))
         return tuple(_taken_out(obj, (), keys))
@@ -106,6 +107,7 @@ def _taken_out(
     if isinstance(value, dict):
         for key, stays in keys.get(id(value), ()):
             if value.get(key) in ([], {}):
+                # Defaults may have filled the field meanwhile.
                 yield (*path, key), isinstance(value[key] if stays else value.pop(key), list)
         for key, item in value.items():
             yield from _taken_out(item, (*path, key), keys)
@@ -205,6 +207,7 @@ class _Compiler:
             )
             return self._known[name]
         properties = self._definitions.get(name, {}).get("properties")
+        # Without facts about its zero values a definition is left as it is.
         if not properties or name not in self._zero_values:
             self._known[name] = _unchanged
             return _unchanged
@@ -218,6 +221,7 @@ class _Compiler:
             elif written[key] is None and ("items" in schema or "additionalProperties" in schema):
                 form.forgotten.add(key)
             apply = self.value(schema)
+            # A time that is always written is null where it is zero.
             if key in written and apply is _seconds:
                 apply = _seconds_unless_zero
             if apply is not _unchanged:

@@ -115,6 +115,7 @@ class Planner:
     # Names and fields
 
     def ident(self, node: Ident) -> Step:
+        # The innermost comprehension shadows those around it, and these the variables.
         for name, slot in reversed(self.locals):
             if name == node.ident:
                 if slot in self.lazy:
@@ -146,6 +147,7 @@ class Planner:
     def select(self, node: Select) -> Step:
         if node.name is not None:
             return self.variable(node.name)
+        # A dotted name may be one variable (a namespaced one), not a selection.
         if self.resolve is not None and not node.test_only:
             found = self.resolve_unchecked(node)
             if found is not None:
@@ -166,6 +168,7 @@ class Planner:
         def read(frame: Frame) -> Any:
             found = select_dynamic(run(frame), field)
             if found is ABSENT:
+                # Gives back what selecting a value costs that is not there.
                 frame[0] -= 1
             return found
 
@@ -193,11 +196,13 @@ class Planner:
 
     def list_literal(self, node: ListExpr) -> Step:
         steps = [self.plan(e) for e in node.elements]
+        # Optional elements may vanish, so such a list is no constant.
         if self.folds and not node.optional and all(s.constant for s in steps):
             return constant([s.run([]) for s in steps])
         runs = [s.run for s in steps]
         cost = sum(s.cost for s in steps) + LIST_CREATE
         if not node.optional:
+            # Common in rules, such as x in [y].
             if len(runs) == 1:
                 only = runs[0]
                 return Step(lambda frame: [only(frame)], cost)
@@ -274,9 +279,11 @@ class Planner:
         overload = self.certain(node, function, args)
         impl = overload.impl if overload else function.dispatch(node.target is not None)
         id = node.overloads[0] if len(node.overloads) == 1 else ""
+        # A conversion that fails refuses the expression, instead of failing at each run.
         if self.folds and node.function in _CONVERSIONS and len(steps) == 1 and steps[0].constant:
             return constant(impl(steps[0].run([])))
         if self.folds and node.function in _SEARCHES and len(steps) > 1 and steps[1].constant:
+            # Compiled for its errors and for the cache.
             pattern = steps[1].run([])
             if type(pattern) is str:
                 compile_regex(pattern)
@@ -285,7 +292,7 @@ class Planner:
     def function(self, node: CallNode) -> Function:
         function = self.functions.get(node.function)
         if function is None and self.resolve is not None:
-            # Unchecked: a target may be a namespace.
+            # Unchecked expressions have no types: a target may be a namespace.
             from apimachinery.cel.checking.checker import qualified_name
 
             prefix = qualified_name(node.target) if node.target is not None else None
@@ -297,6 +304,7 @@ class Planner:
 
     def certain(self, node: CallNode, function: Function, args: list[Node]) -> Overload | None:
         """The one overload that can only be meant, given the types of the arguments."""
+        # With several overloads the values decide at run time.
         if len(node.overloads) != 1:
             return None
         found = next(o for o in function.overloads if o.id == node.overloads[0])

@@ -174,14 +174,17 @@ class GarbageCollector(Running):
         turns = Turns()
         for record in page.records:
             if self._cache.record(record.key) is not None:
+                # Reading thousands of objects must not hold up requests.
                 self._put(record)
             await turns.give_way()
+        # From the revision of the list, so that nothing in between is lost.
         self._watch = await self._cache.storage.watch("", page.revision, self._take)
         while True:
             await asyncio.sleep(SECONDS)
             self._learn()
             while due := self._taken():
                 self._deaths.clear()
+                # What is looked at may become due again by its own events.
                 await self._look_at_all(due)
                 # What was just deleted says whose turn is next: a deep tree goes without a pause at each level.
                 if not self._deaths.is_set():
@@ -234,13 +237,14 @@ class GarbageCollector(Running):
                 self._put(event.record)
 
     def _put(self, record: Record) -> None:
-        # Most objects neither have owners nor finalizers nor dependents: one search in their bytes says so.
+        # Only what decides about ownership is decoded.
         try:
             found = _read(record.value)
         except msgspec.DecodeError:
             return
         metadata = found.metadata
         old = self._nodes.get(metadata.uid)
+        # Owners may have been added or removed since.
         if old is not None:
             for owner in old.metadata.ownerReferences or ():
                 self._dependents.get(owner.uid, set()).discard(metadata.uid)
@@ -249,6 +253,7 @@ class GarbageCollector(Running):
         known = {owner.uid for owner in old.metadata.ownerReferences or ()} if old is not None else ()
         for owner in metadata.ownerReferences or ():
             self._dependents.setdefault(owner.uid, set()).add(metadata.uid)
+            # The owner may be waiting for its dependents.
             self._due.add(owner.uid)
             if owner.uid not in known:
                 self._check_place(self._nodes[metadata.uid], owner)
@@ -328,6 +333,7 @@ class GarbageCollector(Running):
             return
         finalizers = node.metadata.finalizers or []
         if node.metadata.deletionTimestamp is not None:
+            # Orphaning first: an object with both finalizers keeps its dependents.
             if ORPHAN in finalizers:
                 await self._orphan(node)
                 return
@@ -360,11 +366,13 @@ class GarbageCollector(Running):
 
     async def _weigh(self, node: OwnershipNode, failed: list[str]) -> None:
         owners = node.metadata.ownerReferences or []
+        # One owner that cannot be judged protects the object.
         if not all(self._can_be_judged(owner, node) for owner in owners):
             self._unjudged.add(node.metadata.uid)
             return
         alive = [owner for owner in owners if self._is_alive(owner, node)]
         staying = [owner for owner in alive if not self._waits_for_dependents(owner)]
+        # An owner that stays holds the object, however many others are gone.
         if staying:
             if len(staying) < len(owners):
                 await self._forget(node, {owner.uid for owner in owners if owner not in staying})
@@ -392,7 +400,9 @@ class GarbageCollector(Running):
         if served is None:
             return
         target = WriteTarget(served, *name_of(node.key, served), WriteOptions(manager=MANAGER))
+        # With the uid: an object of the same name may have taken its place.
         options = DeletionOptions(policy=policy, uid=node.metadata.uid)
+        # Gone already, or refused by admission: the next event brings it back.
         with contextlib.suppress(ApiError):
             decided = await self._deleter.decide(target, options)
             await self._writes.add(self._noted(node.metadata.uid, failed, self._carry_out(decided)))
@@ -407,8 +417,10 @@ class GarbageCollector(Running):
             found = self._nodes.get(dependent)
             if found is not None and found.metadata.deletionTimestamp is None:
                 await self._weigh(found, failed)
+        # Deletions that were begun above count only once they are stored.
         await self._writes.settle()
         left = [self._nodes[each] for each in self._dependents.get(uid, ()) if each in self._nodes]
+        # Only dependents that block are waited for.
         if not any(_blocks(dependent.metadata, uid) for dependent in left):
             await self._without_finalizer(node, FOREGROUND)
 
@@ -450,5 +462,6 @@ class GarbageCollector(Running):
         try:
             await self._writer.update(target, transform)
         except ApiError as error:
+            # Gone already: there is nothing to change.
             if error.reason != "NotFound":
                 raise

@@ -37,6 +37,7 @@ class InUse(Controller):
         users: tuple[str, ...],
     ) -> None:
         """``is_used`` takes the cache, namespace, name and object; ``users`` are prefixes of what uses it."""
+        # Their events are of interest only while something waits to be freed.
         others = [Source(prefix, lambda event: self._deleted, listed=False) for prefix in users]
         super().__init__(f"{served.plural}-protection", cache, Source(served.prefix, self._note), *others)
         self._served = served
@@ -69,6 +70,7 @@ class InUse(Controller):
         if self._is_used(self.cache, namespace, name, obj):
             return
         target = WriteTarget(self._served, namespace, name, WriteOptions(manager=MANAGER))
+        # With the uid: a new claim of the same name keeps its finalizer.
         await self._writer.update(target, self._freed, uid=obj["metadata"]["uid"])
 
     def _freed(self, old: Json) -> Json:
@@ -95,6 +97,7 @@ def _names(pod: Json, claim: str) -> bool:
     for volume in (pod.get("spec") or {}).get("volumes") or ():
         if (volume.get("persistentVolumeClaim") or {}).get("claimName") == claim:
             return True
+        # The claim of an ephemeral volume is called after pod and volume.
         if volume.get("ephemeral") is not None and f"{pod['metadata']['name']}-{volume.get('name')}" == claim:
             return True
     return False

@@ -78,6 +78,7 @@ class Alone:
 
     async def stop(self) -> None:
         """Ends them."""
+        # Emptied first: stop() may be called again while it waits.
         loops, self._loops = self._loops, []
         for loop in loops:
             await loop.stop()
@@ -108,10 +109,12 @@ class Elected:
         """Ends the controllers and gives the Lease up."""
         if self._task is not None:
             self._task.cancel()
+            # The task must have ended, or it could take the Lease again.
             await asyncio.gather(self._task, return_exceptions=True)
         led = self.leads
         await self._lose()
         with contextlib.suppress(ApiError, StorageError, TimeoutError):
+            # An unreachable storage must not keep the server from ending.
             async with asyncio.timeout(RETRY_SECONDS):
                 if led:
                     await self._give_up()
@@ -120,12 +123,14 @@ class Elected:
     async def _run(self) -> None:
         while True:
             try:
+                # Two rounds fit into the time to renew.
                 async with asyncio.timeout(RENEW_SECONDS / 2):
                     await self._round()
             except (ApiError, StorageError, TimeoutError) as fault:
                 log.warning("the lease of the controllers was not renewed: %s", fault)
             except Exception:
                 log.exception("the lease of the controllers could not be read")
+            # Judged by this machine's clock, whether or not the storage answers.
             if self.leads and time.monotonic() - self._renewed > RENEW_SECONDS:
                 log.warning("the lease of the controllers was not renewed in time; they stop here")
                 await self._lose()
@@ -144,6 +149,7 @@ class Elected:
         record = self._leases.record(NAME)
         spec = decode(record.value).get("spec") or {} if record is not None else {}
         holder = spec.get("holderIdentity") or ""
+        # A change of the record, not its time, proves that the holder lives.
         if record is not None and self._seen[0] != record.revision:
             self._seen = (record.revision, began)
         if holder == self.identity:
@@ -155,6 +161,7 @@ class Elected:
                 "another server holds the lease of the controllers; they stop here", extra={"holder": holder}
             )
             await self._lose()
+        # Seen unchanged for less than a lease: its holder may be alive.
         if holder and began - self._seen[1] <= (spec.get("leaseDurationSeconds") or LEASE_SECONDS):
             return
         await self._hold(record, spec, began)
@@ -185,6 +192,7 @@ class Elected:
             return
         spec = decode(record.value).get("spec") or {}
         if spec.get("holderIdentity") == self.identity:
+            # Only its own: another may have taken it meanwhile.
             await self._leases.write(NAME, record, {**spec, "holderIdentity": "", "renewTime": _moment()}, {})
 
     async def _show_identity(self) -> None:
