@@ -34,6 +34,7 @@ def read_block(data: bytes, resolve: Callable[[str], Any], words: dict[str, Any]
     if _PRINTABLE.fullmatch(text) is None:
         return None
     reader, match = _Reader(words), _LINE.match
+    # A comment behind a value, or text over lines, does not match: yaml reads such documents.
     for line in text.split("\n"):
         found = match(line)
         if found is None:
@@ -42,6 +43,7 @@ def read_block(data: bytes, resolve: Callable[[str], Any], words: dict[str, Any]
             continue
         indent, dashes, key, plain, quoted, empty = found.groups()
         if plain is not None:
+            # Most values are plain texts; only words such as true, and what begins like a number, need YAML's rules.
             value = resolve(plain) if plain in words or plain[0] in _NUMERIC else plain
         elif quoted is not None:
             value = quoted[1:-1]
@@ -82,6 +84,7 @@ class _Reader:
         """A line that begins with a key."""
         if key is None:
             return False  # text over lines
+        # A list of items may lie at the column of its key, so a key there ends it.
         while column < self._at or (column == self._at and self._top.__class__ is list):
             self._leave()
         if column > self._at:
@@ -101,6 +104,7 @@ class _Reader:
         """A line that begins with an item, which may begin with items itself."""
         while column < self._at:
             self._leave()
+        # YAML allows the items of a key at the column of the key itself.
         if column != self._at or self._top.__class__ is not list:
             if self._due is None:
                 return False
@@ -125,8 +129,10 @@ class _Reader:
     def _put(self, key: str, value: Any) -> bool:
         if key[0] in "\"'":
             key = key[1:-1]
+        # Keys such as "on" are booleans in YAML 1.1.
         elif key in self._words:
             return False
+        # Repeated keys are reported by yaml, with their place.
         if key in self._top or len(self._above) > MAX_DEPTH:
             return False
         if value is _DUE:

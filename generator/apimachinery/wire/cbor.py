@@ -65,11 +65,13 @@ def decode(data: bytes) -> Any:
     try:
         value = decoder.decode()
     except cbor2.CBORDecodeError as fault:
+        # cbor2 names the first thing that it cannot use; Go checks first that all of it is well-formed.
         if (wrong := form_fault(data)) is not None:
             raise DecodeFault(wrong) from None
         return _again(data, _worded(str(fault)))
     except (RecursionError, MemoryError, OverflowError, ValueError, TypeError) as fault:
         raise DecodeFault(f"cbor: {fault}") from None
+    # Bytes behind the document make it malformed for Go.
     if stream.tell() < len(data) and (wrong := form_fault(data)) is not None:
         raise DecodeFault(wrong)
     return _plain(value)
@@ -94,6 +96,7 @@ def _again(data: bytes, fault: str) -> Any:
         value = _plain(_decoder(stream, exact=False).decode())
     except (cbor2.CBORDecodeError, RecursionError, MemoryError, OverflowError, ValueError, TypeError):
         raise DecodeFault(fault) from None
+    # A key that cannot be read might have been the apiVersion or kind.
     if not isinstance(value, dict) or any("\ufffd" in key for key in value):
         raise DecodeFault(fault)
     if "duplicate" in fault and (found := first_repeated(data)) is not None:
@@ -215,6 +218,7 @@ def encode_list(
     """The same of a list with ``count`` items, which are its ``member``. The encoder holds the interpreter until it is
     done, so they go to it one by one."""
     yield _TAG + _head(_MAP, len(value))
+    # Deterministic: shorter keys first, then by bytes (RFC 8949 section 4.2.3).
     for key in sorted(value, key=lambda key: (len(key.encode()), key.encode())):
         yield _encoded(key)
         if key != member:
@@ -252,6 +256,7 @@ def _in_steps(value: Any, depth: int) -> Iterator[bytes]:
         if len(value) > STEP:
             for low in range(0, len(value), STEP):
                 part = value[low : low + STEP]
+                # The head of the part is left out: the whole map has one of its own.
                 yield cbor2.dumps(_strings_as_bytes(part), canonical=True)[len(_head(_ARRAY, len(part))) :]
         else:
             for each in value:
@@ -285,6 +290,7 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, str | bool):
         return value
     if isinstance(value, int):
+        # JSON numbers of kube-apiserver end at 64 bits; CBOR's do not.
         if not -(2**63) <= value < 2**63:
             wrong = f"{value} overflows Go's int64"
             raise DecodeFault(f"{_INTO.format(type_name(value), 'int64')} ({wrong})")
@@ -362,6 +368,7 @@ def _unix_time(seconds: Any) -> str:
             "cbor: decoded time cannot be represented in RFC3339 format with sub-second precision: "
             "Time.MarshalText: year outside of range [0,9999]"
         ) from None
+    # As Go's RFC3339Nano: no zeros at the end of a fraction.
     rest = f".{nanos % 10**9:09d}".rstrip("0").rstrip(".")
     return f"{moment:%Y-%m-%dT%H:%M:%S}{rest}Z".rjust(20 + len(rest), "0")
 
@@ -370,6 +377,7 @@ def _strings_as_bytes(value: Any) -> Any:
     if isinstance(value, Binary):
         return cbor2.CBORTag(_LATER_BASE64, base64.b64decode(value))
     if isinstance(value, str):
+        # surrogatepass: half of a surrogate pair is written as it was sent.
         return value.encode("utf-8", "surrogatepass")
     if isinstance(value, Mapping):
         return {key.encode(): _strings_as_bytes(item) for key, item in value.items()}

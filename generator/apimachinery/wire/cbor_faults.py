@@ -30,6 +30,7 @@ def typed_fault(fault: str, root: str, data: bytes = b"") -> str:
     if found is None:
         return fault
     wanted, shown = found["wanted"], found["shown"]
+    # The struct that only has apiVersion and kind is called TypeMeta by Go.
     if wanted.startswith("struct {"):
         wanted = "v1.TypeMeta"
     what, more = _NAMES.get(found["what"], found["what"]), ""
@@ -53,6 +54,7 @@ def unknown_place(data: bytes, dropped: Collection[str]) -> int:
     """The place in its map of the unknown field that is reported; ``dropped`` are the paths of all of them."""
     from apimachinery.wire import cbor
 
+    # The outermost first, as the decoder meets them.
     path = min(dropped, key=lambda path: path.count("."))
     value: Any = cbor.decode(data)
     while True:

@@ -84,6 +84,7 @@ class _Walk:
         first = self._next()
         self.at += 1
         major, extra = first >> 5, first & 31
+        # Below 24 the additional information is the argument itself (RFC 8949 section 3).
         if extra < 24:
             return major, extra, extra
         if extra < 28:
@@ -135,6 +136,7 @@ class _Walk:
             raise Malformed(
                 f"cbor: {_TYPES[major]} length {argument} is too large, it would cause integer overflow"
             )
+        # The defaults of the Go library for elements and pairs.
         what, most = ("elements", 2147483647) if major == _ARRAY else ("key-value pairs", 2097152)
         if argument > most:
             raise Malformed(f"cbor: exceeded max number of {what} {most} for CBOR {_TYPES[major]}")
@@ -216,6 +218,7 @@ class _Walk:
 
 def _check_primitive(extra: int, argument: int, raw: bytes) -> None:
     if extra == 24:
+        # Simple values below 32 must be written in one byte.
         if argument < 32:
             raise Malformed(f"cbor: invalid simple value {argument} for type primitives")
         return

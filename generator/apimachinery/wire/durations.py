@@ -22,8 +22,10 @@ def nanoseconds(text: str) -> int:
     """The nanoseconds of a duration. Raises ValueError for a text that is none."""
     digits = text.removeprefix("-")
     parts = _PART.findall(digits)
+    # The parts must make up the whole text, or something between them was no part.
     if digits != "0" and (not parts or "".join(number + unit for number, unit in parts) != digits):
         raise ValueError(f"time: invalid duration {text!r}")
+    # Fractions are exact: a float would lose nanoseconds of long durations.
     total = sum(int(Fraction(number) * _UNITS[unit]) for number, unit in parts)
     return -total if text.startswith("-") else total
 
@@ -34,6 +36,7 @@ def duration_text(nanoseconds: int) -> str:
     if not rest:
         return "0s"
     if rest < _UNITS["s"]:
+        # Below a second Go chooses the largest unit that is not below one.
         unit = next(each for each in ("ms", "µs", "ns") if rest >= _UNITS[each])
         return f"{sign}{_decimal(rest, _UNITS[unit])}{unit}"
     hours, rest = divmod(rest, _UNITS["h"])

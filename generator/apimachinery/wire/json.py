@@ -38,6 +38,7 @@ _NUMBER = re.compile(rb'((?:[^"0-9-]|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+)(-?\d[\d.eE+
 def with_go_numbers(data: bytes) -> bytes:
     """A document as ``encode`` makes it, its numbers as Go writes them: a double without a fraction is whole, and one
     from 1e21 or below 1e-6 has an exponent; an integer beyond 64 bits is a double."""
+    # Searched in steps, since a search lets no other thread run.
     if _FLOAT_FIRST(data) or any(
         search(data, low, low + STEP_BYTES + _LONGEST_FLOAT)
         for low in range(0, len(data), STEP_BYTES)
@@ -61,10 +62,12 @@ def copied_as_go(value: Any) -> Any:
     """What ``encode_as_go`` and ``decode`` make of a value."""
     try:
         packed = _pack(value)
+    # An integer beyond 64 bits cannot be packed, and needs the slow way anyway.
     except OverflowError:
         packed = _PACKED_LARGE
     if _PACKED_DOUBLE in packed or _PACKED_LARGE in packed:
         return decode(with_go_numbers(encode(value)))
+    # MessagePack packs and unpacks faster than JSON, and keeps integers.
     return _unpack(packed)
 
 
@@ -181,6 +184,7 @@ def _encoded_parts(members: Iterator[Any], gather: Callable[[Iterator[Any]], Any
     parts: list[bytes] = []
     step = _FIRST_STEP
     while part := gather(islice(members, step)):
+        # Without the brackets or braces around them.
         parts.append(encode(part)[1:-1])
         step = max(1, min(STEP, step * STEP_BYTES // len(parts[-1])))
     return parts
@@ -200,6 +204,7 @@ def elements(items: bytes) -> tuple[int, Iterator[Any]]:
         while True:
             high = items.find(b",{", low + step)
             try:
+                # A wrong guess ends inside a value and is refused; a longer part is tried then.
                 found += _decode_elements(b"[%b]" % items[low : high if high >= 0 else None])
                 break
             except msgspec.DecodeError as fault:  # it ends inside a value, maybe in a text
@@ -255,6 +260,7 @@ def _joined(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def decode_first(data: bytes) -> Any:
     """A good document where the first of equal keys counts."""
+    # The last pair wins in a dict, so the order is reversed.
     return decode_pairs(data, lambda pairs: dict(reversed(pairs)), whole_number)
 
 
@@ -296,6 +302,7 @@ class _Scan:
                 char = self._next("looking for beginning of value")
                 if char in b"{[":
                     open_.append(char)
+                    # Go's limit, which is checked without recursion here.
                     if len(open_) > MAX_DEPTH:
                         raise _Fault("exceeded max depth")
                     closing = b"}" if char == ord("{") else b"]"

@@ -37,6 +37,7 @@ def decode_in_parts(data: bytes, depth: int = _NESTED) -> Any:
     or for all of it."""
     text = data.strip(_SPACE)
     brackets = _BRACKETS.get(text[:1] + text[-1:])
+    # The whole text at once where it is small, or nested deeper than parts pay off.
     if len(text) <= STEP_BYTES or not depth or brackets is None:
         return _decode(text)
     parts = _parts(text[1:-1], brackets, depth)
@@ -61,12 +62,14 @@ def _parts(inner: bytes, brackets: bytes, depth: int) -> Iterator[Any]:
     rest = brackets % inner[low:] if low else brackets % inner
     if len(rest) <= STEP_BYTES:
         part = _decode(rest)
+    # Members larger than a part: each is read by itself.
     elif brackets is _BRACKETS[b"[]"]:
         part = [decode_in_parts(bytes(item), depth - 1) for item in _members_of_array(rest)]
     else:
         part = {
             key: decode_in_parts(bytes(item), depth - 1) for key, item in _members_of_object(rest).items()
         }
+    # A comma at the end of the last part is an error that the part alone would not show.
     if low and not part:
         raise msgspec.DecodeError("a member is missing after a comma")
     yield part
@@ -81,6 +84,7 @@ def _part(inner: bytes, low: int, size: int, brackets: bytes) -> tuple[Any, int]
             try:
                 part = _decode(brackets % inner[low:high])
             except msgspec.DecodeError:
+                # The comma lies within a text or a nested value; another end is tried.
                 continue
             if part:  # nothing but space has no comma after it
                 return part, high

@@ -63,21 +63,25 @@ class Messages:
             raise ProtobufFault(
                 "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
             )
+        # Go tells an empty body from one without the prefix.
         if len(data) == len(MAGIC):
             raise ProtobufFault("empty body")
         envelope = self._types.new("Unknown")
         self._parse(envelope, data[len(MAGIC) :], "Unknown")
+        # The library keeps what it cannot place as unknown fields; Go refuses some of that.
         if len(unknown_fields.UnknownFieldSet(envelope)):
             fault = message_fault(data[len(MAGIC) :], "Unknown", self._types.fields_of)
             if fault != EOF:
                 raise ProtobufFault(fault)
         meta = envelope.typeMeta
         api_version, kind = _named(meta.apiVersion), _named(meta.kind) or wanted[1]
+        # An apiVersion of too many parts counts as absent.
         if not api_version or api_version.count("/") > 1:
             api_version = wanted[0]
         value: dict[str, Any] = {"apiVersion": api_version, "kind": kind}
         name = self._types.kinds.get((api_version, kind))
         if name is None:
+            # A kind of another package: the envelope alone is enough to say so.
             return value
         message = self._types.new(message_name(name))
         try:
@@ -111,10 +115,12 @@ class Messages:
         name = self._types.kinds.get((api_version, kind))
         if name is None:
             raise ProtobufFault(f"{api_version} {kind} has no protobuf form")
+        # Everything but the items, then the items, which are joined as bytes of a repeated field.
         parts = [self._raw(name, {**value, "items": None})]
         parts += in_blocks(self._raw(name, {"items": [item]}) for item in items)
         opening, closing = self._types.new("Unknown"), self._types.new("Unknown")
         opening.typeMeta.apiVersion, opening.typeMeta.kind = api_version, kind
+        # Fields that are always written by Go, and come after raw.
         closing.contentEncoding = closing.contentType = ""
         yield MAGIC + bytes(opening.SerializeToString()) + _RAW_TAG + _varint(sum(map(len, parts)))
         yield from parts
@@ -125,6 +131,7 @@ class Messages:
         try:
             self._fields.put(message, name, value)
         except KeysBegin:
+            # The library orders such keys otherwise than Go.
             return self._with_entries._raw(name, value)
         return bytes(message.SerializeToString(deterministic=True))  # maps by their keys
 

@@ -46,9 +46,11 @@ class _Reader:
         while self._place < end:
             key = self._varint(end)
             number, kind = key >> 3, key & 7
+            # Groups are obsolete; gogo's decoders refuse them.
             if kind == END_GROUP:
                 raise _Fault(f"proto: {go_name}: wiretype end group for non-group")
             if not 0 < number < 1 << 29:
+                # Go prints the number as a signed integer of 32 bits.
                 shown = number if number < 1 << 31 else number - (1 << 32)
                 raise _Fault(f"proto: {go_name}: illegal tag {shown} (wire type {kind})")
             expected = fields.get(number)
@@ -63,12 +65,14 @@ class _Reader:
                 continue
             stop = self._length(end)
             if inner:
+                # The decoder of an inner message stops at its own end.
                 self.message(inner, stop)
             self._place = stop
 
     def _varint(self, end: int) -> int:
         value = shift = 0
         while True:
+            # A varint of more than ten bytes.
             if shift >= 64:
                 raise _Fault("proto: integer overflow")
             if self._place >= end:
@@ -90,6 +94,7 @@ class _Reader:
 
     def _skip(self, kind: int, end: int) -> None:
         """Passes over a field that nobody knows, groups and what is in them included."""
+        # Groups may be nested.
         depth = 0
         while True:
             if kind == VARINT:

@@ -109,6 +109,7 @@ class FieldCodecs:
 
             def put_message(message: Message, attribute: str, value: Any) -> None:
                 inner = getattr(message, attribute)
+                # An empty message is present: it is not the same as none.
                 inner.SetInParent()
                 fill(inner, value)
 
@@ -142,6 +143,7 @@ class FieldCodecs:
 
     def _mapped(self, values: Mapping[str, Any]) -> tuple[Reader, Putter]:
         kind, by_entries = self._types.type_of(values), self._types.by_entries
+        # A list as the value of a map has a message of its own.
         if kind == "*string":
             kind = ".k.Strings"
         if kind.startswith("."):
@@ -153,6 +155,7 @@ class FieldCodecs:
                     if item is not None:
                         fill(inner, item)
 
+            # Maps have no order on the wire; answers must have one.
             return lambda found: {text_of(k): read(v) for k, v in sorted(found.items())}, put_messages
         read, make, zero = scalar_codec(kind)
 

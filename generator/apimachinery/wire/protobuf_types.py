@@ -52,6 +52,7 @@ class MessageTypes:
         for name in self.numbers:
             for gvk in self.definitions.get(name, {}).get("x-kubernetes-group-version-kind", ()):
                 group, version = gvk["group"], gvk["version"]
+                # The first definition of a kind counts.
                 found.setdefault((str(GroupVersion(group, version)), gvk["kind"]), name)
         found[("v1", "Status")] = f"{META}Status"
         for kind in ("APIVersions", "APIResourceList"):
@@ -91,6 +92,7 @@ class MessageTypes:
             }[name[len(prefix) :]]
             _add(file, message_name(name), fields)
         for message in file.message_type if self.by_entries else ():
+            # As an entry list the order of keys is ours.
             for entry in message.nested_type:
                 entry.options.ClearField("map_entry")
         pool = descriptor_pool.DescriptorPool()
