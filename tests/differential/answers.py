@@ -10,6 +10,7 @@ its message, are compared without their order.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Iterator
@@ -38,7 +39,11 @@ _NUMBER = re.compile(r"\d{2,}")
 _ALLOCATED = re.compile(r"10\.(?:0\.0|96\.\d+)\.\d+")
 _ADDRESS = re.compile(r"127\.0\.0\.1(?::\d+)?")
 _HASH = re.compile(r"[A-Za-z0-9+/]{11}=")  # a storageVersionHash
+_CONTINUE = re.compile(r"\beyJ2Ijoi[\w-]+")
 _OPAQUE = {"selfLink", "serverRelativeURL", "hash", "storageVersionHash", "serverAddress"}
+_RULES = {"resourceRules", "nonResourceRules"}
+_OF_OPENSHIFT = {"verbs": ["get"], "nonResourceURLs": ["/.well-known", "/.well-known/*"]}
+"""What everybody may do on a kube-apiserver as OpenShift builds it, and on no other."""
 _TEXTS = {"message", "warning"}
 _OF_MAPS = re.compile("unrecognized format|: (?:Invalid value|Required value|Forbidden|Duplicate value)")
 """Warnings that kube-apiserver collects along a map: formats of schemas, and rules that old values break."""
@@ -77,8 +82,6 @@ class Placeholders:
         if key == "resourceVersion" and value:
             single = parent is not None and {"name", "uid", "creationTimestamp"} & parent.keys()
             return self._one("version", value) if single else "<version of a list>"
-        if key == "continue" and value:
-            return "<continue>"
         if key in _OPAQUE:
             return f"<{key}>"
         if key == "cells" and _AGE.fullmatch(value):
@@ -105,6 +108,7 @@ class Placeholders:
         """A text with placeholders."""
         value = value.replace(self._run, "RUN")
         if len(value) >= 8:
+            value = _CONTINUE.sub(lambda found: _token(found[0]), value)
             value = _UID.sub(lambda found: self._one("uid", found[0]), value)
             value = _TIME.sub("<time>", value)
             value = _GENERATED.sub("<random>", value)
@@ -113,6 +117,15 @@ class Placeholders:
             value = _ADDRESSES.sub(r"\1<allocated>", value)
             value = _EMBEDDED.sub(r"\1<version>", value)
         return value
+
+
+def _token(text: str) -> str:
+    """What is in a continue token but its version, so that tokens of two servers can be compared."""
+    try:
+        token = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    except ValueError:
+        return text
+    return f"<continue {token.get('start')!r}>" if isinstance(token, dict) else text
 
 
 def _without_prose(document: Any) -> Any:
@@ -191,6 +204,11 @@ def ordered(value: Any) -> Any:
         if isinstance(owners, list):
             # In the order of times, and two servers need not pass from one second to the next at the same step.
             found["managedFields"] = sorted(owners, key=lambda each: json.dumps(each, sort_keys=True))
+        for key in _RULES.intersection(found):
+            # Of several roles, whose order is a map's.
+            if isinstance(found[key], list):
+                rules = [each for each in found[key] if each != _OF_OPENSHIFT]
+                found[key] = sorted(rules, key=lambda each: json.dumps(each, sort_keys=True))
         conditions = found.get("conditions")
         if isinstance(conditions, list) and any(_by_chance(each) for each in conditions):
             # Two controllers of kube-apiserver write them, and either may be the first.
@@ -198,8 +216,10 @@ def ordered(value: Any) -> Any:
         warnings = found.get("warning")
         if isinstance(warnings, list) and all(_OF_MAPS.search(str(each)) for each in warnings):
             found["warning"] = sorted(warnings)
-        if isinstance(found.get("message"), str):
-            found["message"] = sorted(re.split(r", |\]|\[|\n", found["message"]))
+        texts = ("message", "evaluationError", "reason") if "allowed" in found else ("message",)
+        for key in texts:
+            if isinstance(found.get(key), str):
+                found[key] = sorted(re.split(r", |\]|\[|\n", found[key]))
         return found
     if isinstance(value, list):
         return [ordered(each) for each in value]

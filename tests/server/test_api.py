@@ -159,7 +159,7 @@ STORIES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "what nodes answer": [
         ("POST", PODS, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}, 201, {}),
-        ("GET", f"{PODS}/p/log", None, 200, b""),
+        ("GET", f"{PODS}/p/log", None, 204, b""),
         ("GET", f"{PODS}/q/log", None, 404, {"reason": "NotFound"}),
         ("GET", f"{PODS}/p/exec", None, 400, {"message": "pod p does not have a host assigned"}),
         ("POST", f"{PODS}/p/attach", None, 400, {"reason": "BadRequest"}),

@@ -217,7 +217,11 @@ def test_with_a_selection_the_remaining_count_is_not_told():
         one = await w.list(labelled("par", "odd"), limit=1)
         assert names(one) == ["a"] and "remainingItemCount" not in one["metadata"]
         two = await w.list(labelled("par", "odd"), **{"limit": 1, "continue": one["metadata"]["continue"]})
-        assert names(two) == ["c"] and "continue" not in two["metadata"]
+        assert names(two) == ["c"] and "remainingItemCount" not in two["metadata"]
+        rest = await w.list(labelled("par", "odd"), **{"limit": 1, "continue": two["metadata"]["continue"]})
+        assert names(rest) == [] and "continue" not in rest["metadata"]
+        last = await w.list(labelled("par", "even"), limit=2)
+        assert names(last) == ["b", "d"] and "continue" not in last["metadata"]
 
     tell(story)
 
@@ -334,7 +338,7 @@ def token(**fields: object) -> str:
 @pytest.mark.parametrize(
     ("bad", "fault"),
     [
-        ("garbage", "invalid character '\\x81' looking for beginning of value"),
+        ("garbage", "invalid character '\\u0081' looking for beginning of value"),
         ("x", "illegal base64 data at input byte 0"),
         ("a b", "illegal base64 data at input byte 1"),
         ("eyJ2IjoibWV0YSJ9", "server does not recognize this encoded version meta"),

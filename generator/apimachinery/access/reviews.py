@@ -22,6 +22,9 @@ from apimachinery.meta.errors import bad_request
 from apimachinery.meta.json import Json
 from apimachinery.meta.selectors import SelectorError, parse_field_selector, parse_label_selector
 
+_OPERATORS = frozenset({"DoesNotExist", "Exists", "In", "NotIn"})
+_UNREAD = "spec.resourceAttributes.{} ignored due to parse error"
+
 
 async def access_review(access: Access, spec: Json, user: User) -> Json:
     """The status of a SubjectAccessReview of any kind about ``user``."""
@@ -82,13 +85,18 @@ def _selector(name: str, selector: Json, faults: list[str]) -> list[Requirement]
             if name == "fieldSelector":
                 return field_requirements(parse_field_selector(raw))
             return label_requirements(parse_label_selector(raw))
-        except SelectorError as fault:
-            faults.append(f"spec.resourceAttributes.{name} ignored due to parse error: {fault}")
+        except SelectorError:
+            faults.append(_UNREAD.format(name))
             return None
+    if any(
+        isinstance(r, dict) and (r.get("operator") or "") not in _OPERATORS
+        for r in selector.get("requirements") or ()
+    ):
+        faults.append(_UNREAD.format(name))
     return [
         (r.get("key") or "", r.get("operator") or "", tuple(r.get("values") or ()))
         for r in selector.get("requirements") or ()
-        if isinstance(r, dict)
+        if isinstance(r, dict) and (r.get("operator") or "") in _OPERATORS
     ]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import replace
 
 from apimachinery.crd import check_crd, check_crd_status, default_crd, prepare_crd_for_create
@@ -12,6 +11,7 @@ from apimachinery.kinds import builtin_warnings as warn
 from apimachinery.kinds.apiregistration.local import mark_local
 from apimachinery.kinds.autoscaling.autoscalers import keep_status_annotations, without_status_annotations
 from apimachinery.kinds.batch.job_labels import keep_labels_of_template, labels_of_template
+from apimachinery.kinds.core.pod_subresources import METADATA_OF_CLIENTS, add_ephemeral, resize
 from apimachinery.kinds.core.services import is_external, needs_health_check
 from apimachinery.kinds.defaulters import TEMPLATE_GENERATION, stamp_phase_transition
 from apimachinery.kinds.hooks import (
@@ -162,6 +162,14 @@ def _event_source(obj: Json) -> str:
     return str((obj.get("source") or {}).get("component") or obj.get("reportingComponent") or "")
 
 
+def _keep_status(request: Json, old: Json, now: str) -> None:
+    """Leaves the status alone."""
+    del now
+    request.pop("status", None)
+    if "status" in old:
+        request["status"] = old["status"]
+
+
 def _approve(request: Json, old: Json, now: str) -> None:
     """Limits an approval to conditions, and stamps those without times."""
     if "spec" in old:
@@ -194,7 +202,6 @@ def _grace_of_pod(pod: Json) -> int | None:
     return 30 if seconds is None else int(seconds)
 
 
-_METADATA_OF_CLIENTS = ("labels", "annotations", "finalizers", "ownerReferences")
 """What of metadata some kinds let nobody change by their status."""
 
 
@@ -237,63 +244,11 @@ def _hold_back(pod: Json) -> None:
             )
 
 
-def _keep_of_pod(new: Json, old: Json) -> Json:
-    """What a pod's subresources leave as it is: all but what they are for. Returns the spec as it was."""
-    metadata, before = new["metadata"], old["metadata"]
-    for key in (*_METADATA_OF_CLIENTS, "deletionTimestamp", "deletionGracePeriodSeconds"):
-        if key in before:
-            metadata[key] = before[key]
-        else:
-            metadata.pop(key, None)
-    if "status" in old:
-        new["status"] = old["status"]
-    metadata["generation"] = before.get("generation", 0)
-    spec: Json = deepcopy(old.get("spec") or {})
-    return spec
-
-
-def _keep_spec_of_pod(new: Json, old: Json, spec: Json) -> None:
-    new["spec"] = spec
-    if spec != old.get("spec"):
-        new["metadata"]["generation"] += 1
-
-
-def _add_ephemeral(new: Json, old: Json, now: str) -> None:
-    spec, added = _keep_of_pod(new, old), (new.get("spec") or {}).get("ephemeralContainers")
-    spec.pop("ephemeralContainers", None)
-    if added:
-        spec["ephemeralContainers"] = added
-    _keep_spec_of_pod(new, old, spec)
-
-
 def _keep_qos_class(new: Json, old: Json) -> None:
     """Keeps a pod's class of service where a status does not name one."""
     status, known = new.get("status"), (old.get("status") or {}).get("qosClass")
     if known and (status is None or (isinstance(status, dict) and not status.get("qosClass"))):
         new["status"] = {**(status or {}), "qosClass": known}
-
-
-def _resize(new: Json, old: Json, now: str) -> None:
-    """Resources of containers and of the pod as a whole; containers are known by name."""
-    spec, asked = _keep_of_pod(new, old), new.get("spec") or {}
-    for key in ("containers", "initContainers"):
-        present = {each.get("name"): each for each in spec.get(key) or ()}
-        given = [each for each in asked.get(key) or () if isinstance(each, dict)]
-        if len(given) != len(present) or any(each.get("name") not in present for each in given):
-            spec[key] = given  # refused when the update is checked
-            continue
-        for each in given:
-            for name in ("resources", "resizePolicy"):
-                if name in each:
-                    present[each.get("name")][name] = each[name]
-                else:
-                    present[each.get("name")].pop(name, None)
-    if "resources" in asked or "resources" in spec:
-        spec["resources"] = asked.get("resources")
-    for key in ("initContainers", "resources"):
-        if not spec.get(key):
-            spec.pop(key, None)
-    _keep_spec_of_pod(new, old, spec)
 
 
 _POD_GATED = (
@@ -317,6 +272,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         selectable={"status.phase": "status.phase"},
         prepare_create=_label_namespace,
         prepare_update=_keep_namespace,
+        prepare_subresource={"finalize": _keep_status},
         terminate=_terminate_namespace,
     ),
     ("apiextensions.k8s.io", "CustomResourceDefinition"): replace(
@@ -338,7 +294,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         grace=_grace_of_pod,
         warnings=warn.pod,
         answers_deleted=True,
-        prepare_subresource={"ephemeralcontainers": _add_ephemeral, "resize": _resize},
+        prepare_subresource={"ephemeralcontainers": add_ephemeral, "resize": resize},
         prepare_create=_hold_back,
         prepare_status=_keep_qos_class,
         selectable={
@@ -451,7 +407,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         orphans=True,
         orphan_warning=warn.ORPHANED_PODS,
         prepare_status=keep_labels_of_template,
-        selectable={"status.successful": "status.succeeded"},
+        selectable={"status.successful": lambda job: str((job.get("status") or {}).get("succeeded") or 0)},
         unknown_label='field label "{label}" not supported for Job',
         warnings=warn.workload,
         gated=("scheduling", *_TEMPLATE_GATED),
@@ -464,6 +420,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ("certificates.k8s.io", "CertificateSigningRequest"): Hooks(
         selectable=_field("spec", "signerName"),
         prepare_subresource={"approval": _approve},
+        of_status=("approval",),
         prepare_update=_keep_spec,
         unowned=("spec",),
     ),
@@ -477,7 +434,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ),
     ("resource.k8s.io", "DeviceClass"): replace(BUILTIN, answers_deleted=True),
     ("resource.k8s.io", "ResourceClaim"): replace(
-        BUILTIN, status_tables=False, answers_deleted=True, status_keeps=_METADATA_OF_CLIENTS
+        BUILTIN, status_tables=False, answers_deleted=True, status_keeps=METADATA_OF_CLIENTS
     ),
     ("resource.k8s.io", "ResourceClaimTemplate"): replace(BUILTIN, answers_deleted=True),
     ("storage.k8s.io", "StorageClass"): replace(BUILTIN, answers_deleted=True),
@@ -491,9 +448,9 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ("storage.k8s.io", "CSINode"): replace(BUILTIN, answers_deleted=True),
     ("storage.k8s.io", "VolumeAttributesClass"): replace(BUILTIN, answers_deleted=True),
     ("storage.k8s.io", "VolumeAttachment"): replace(
-        BUILTIN, answers_deleted=True, status_keeps=_METADATA_OF_CLIENTS
+        BUILTIN, answers_deleted=True, status_keeps=METADATA_OF_CLIENTS
     ),
     ("flowcontrol.apiserver.k8s.io", "FlowSchema"): replace(
-        BUILTIN, status_keeps=_METADATA_OF_CLIENTS, order=_precedence
+        BUILTIN, status_keeps=METADATA_OF_CLIENTS, order=_precedence
     ),
 }

@@ -246,6 +246,8 @@ def default_pod_resources(pod: Json) -> None:
         if is_huge_page(name) and name not in limits:
             limits[name] = str(amount)
             whole["limits"] = limits
+    if not limits:
+        return
     requests = struct(whole, "requests") or {}
     for name, amount in aggregate(spec, "requests").items():
         if name not in requests and name in ("cpu", "memory"):

@@ -35,6 +35,7 @@ class Hooks:
     gets the time), which then stays until its content is gone.
     ``prepare_subresource``: what an update of another subresource than status and scale keeps of the stored object; it
     gets the time.
+    ``of_status``: other subresources whose writers own the status and nothing else.
     ``called``: what the refusal of a name that is not there calls the resource, where that is not its own name.
     ``order``: what the rows of a Table are sorted by, where it is not the name.
     ``gated``: fields of the spec that the emulated release has switched off: they are dropped unless they are stored
@@ -72,6 +73,7 @@ class Hooks:
     prepare_update: Callable[[Json, Json], None] | None = None
     prepare_status: Callable[[Json, Json], None] | None = None
     prepare_subresource: Mapping[str, Callable[[Json, Json, str], None]] = field(default_factory=dict)
+    of_status: tuple[str, ...] = ()
     blank: Mapping[str, object] = field(default_factory=dict)
     called: str = ""
     order: Callable[[Json], Any] | None = None

@@ -29,6 +29,25 @@ _FORBIDDEN_OWNERS = frozenset({("", "v1", "Event")})
 _IMMUTABLE = "field is immutable"
 _OWNER_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
+METADATA_ORDER = (
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+"""The fields of metadata in the order of Go's struct."""
+
 
 def validate_object_meta(
     meta: dict[str, Any],

@@ -201,6 +201,7 @@ class ApiParts:
             node=self._node_answers(),
             proxy=proxy if networks else None,
             proxy_to_services=proxy,
+            has_node=lambda name: self.cache.record(f"/core/nodes/{name}") is not None,
         )
 
     def _pod_calls(self) -> PodCalls | None:

@@ -188,7 +188,8 @@ class Verbs:
         if not options.watch or options.resource_version in ("", "0") or options.send_initial_events:
             self._cache.check_readable(scope)
         try:
-            shown = partial(asked_view, request, served, self._codecs, of_list=not options.watch)
+            watch = options.watch
+            shown = partial(asked_view, request, served, self._codecs, of_list=not watch, watch=watch)
             view = yield from work(weight, shown)
         except ApiError:
             # What storage refuses is noticed first.
@@ -239,8 +240,6 @@ class Verbs:
         return obj
 
     def _update(self, request: Request, route: Route, served: Served) -> Steps[Answer]:
-        if route.subresource == "finalize":
-            return (yield from self._virtual.answer(request, route, served))
         view = asked_view(request, served, self._codecs, of_list=False, subresource=route.subresource)
         options = read_write_options(request, "UpdateOptions")
         target = WriteTarget.asked(request, served, route.namespace, route.name, options, route.subresource)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.differential.conversation import Conversation
 from tests.differential.draw import (
+    access,
     apply,
     builtin,
     control,
@@ -15,9 +16,11 @@ from tests.differential.draw import (
     discovery,
     expressions,
     kubectl,
+    listing,
     policy,
     rest,
     state,
+    subresources,
     wire,
 )
 from tests.differential.draw.changed import Changed
@@ -38,6 +41,9 @@ AREAS: dict[str, tuple[int, Draw]] = {
     "control": (8, control.draw),
     "policy": (5, policy.draw),
     "expressions": (4, expressions.draw),
+    "access": (8, access.draw),
+    "listing": (10, listing.draw),
+    "subresources": (12, subresources.draw),
 }
 
 

@@ -121,7 +121,7 @@ def fixed_schema(value: Json, path: str) -> Errors:
 def method(value: Any, path: str) -> Errors:
     """How a schema tells flows apart; the fault shows the whole struct, as kube-apiserver's does."""
     if isinstance(value, dict) and value.get("type") not in _METHODS:
-        yield not_supported(f"{path}.type", value, _METHODS)
+        yield not_supported(f"{path}.type", {"Type": value.get("type") or ""}, _METHODS)
 
 
 def conditions(value: Json, path: str, old: Json) -> Errors:

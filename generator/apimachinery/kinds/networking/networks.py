@@ -193,7 +193,7 @@ def blocks(value: Any, path: str) -> Errors:
     if not given:
         yield required_error(place, "at least one CIDR required")
     elif len(given) > 2:
-        yield invalid_value(place, value, "may only hold up to 2 values")
+        yield invalid_value(place, {"CIDRs": given}, "may only hold up to 2 values")
     else:
         for index, text in enumerate(given):
             for detail in addresses.cidr_faults(text):

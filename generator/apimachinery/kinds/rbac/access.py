@@ -16,6 +16,8 @@ from apimachinery.kinds.fields import (
 )
 from apimachinery.meta.field_errors import forbidden, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
+from apimachinery.meta.object_meta import METADATA_ORDER
+from apimachinery.meta.printing import InOrder
 
 _GROUP = "rbac.authorization.k8s.io"
 
@@ -155,9 +157,10 @@ def nameless(value: Any, path: str, namespaced: bool = False) -> Errors:
     allowed = {"managedFields", "namespace"} if namespaced else {"managedFields"}
     metadata = value if isinstance(value, dict) else {}
     if any(item for key, item in metadata.items() if key not in allowed):
-        yield invalid_value(
-            path, metadata, "must be empty except for namespace" if namespaced else "must be empty"
-        )
+        detail = "must be empty except for namespace" if namespaced else "must be empty"
+        shown = {key: metadata[key] for key in METADATA_ORDER if metadata.get(key)}
+        shown |= {key: dict(sorted(shown[key].items())) for key in ("labels", "annotations") if key in shown}
+        yield invalid_value(path, InOrder(shown), detail)
 
 
 @of_missing

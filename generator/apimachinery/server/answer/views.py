@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 from apimachinery.http.messages import Request
-from apimachinery.meta.errors import ApiError, bad_request
+from apimachinery.meta.errors import ApiError, bad_request, not_acceptable
 from apimachinery.server.answer.table import Columns, columns_of
 from apimachinery.server.answer.view import JsonView, ListMeta, View, encode_list_meta
 from apimachinery.server.catalog.served import Served
@@ -298,10 +298,16 @@ class EncodedView:
 
 
 def asked_view(
-    request: Request, served: Served, codecs: Codecs, *, of_list: bool, subresource: str = ""
+    request: Request,
+    served: Served,
+    codecs: Codecs,
+    *,
+    of_list: bool,
+    subresource: str = "",
+    watch: bool = False,
 ) -> View:
     """The form that a request accepts for objects of a resource; of subresources the status alone may be a Table,
-    if that. Raises ApiError 400, 406."""
+    if that. Raises ApiError 400, 406; for a Table that is not a watch's only once it is to be shown."""
     accept = request.headers.get("accept", "")
     if not accept or accept == JSON.media_type:
         found: View | None = served.views.get(JSON.media_type)
@@ -311,7 +317,10 @@ def asked_view(
     tables = not subresource or (subresource == "status" and served.hooks.status_tables)
     form = negotiate(accept, codecs, has_messages=served.family.has_messages, tables=tables)
     include = request.first("includeObject") if form.shown_as else ""
-    return view_of(served, form, include, of_list=of_list)
+    view = view_of(served, form, include, of_list=of_list)
+    if watch and isinstance(view, WrongInclude):
+        raise view.refused()
+    return view
 
 
 def view_of(served: Served, form: AnswerForm, include: str, *, of_list: bool) -> View:
@@ -319,6 +328,8 @@ def view_of(served: Served, form: AnswerForm, include: str, *, of_list: bool) ->
     name = f"{id(form.codec)} {form.shown_as} {form.version} {include}"
     if form.shown_as in (METADATA, METADATA_LIST) and (form.shown_as == METADATA_LIST) != of_list:
         return WrongNumber(served, form, of_list)
+    if form.shown_as == TABLE and include not in ("", "Metadata", "Object", "None"):
+        return WrongInclude(served, form, include)
     found: View | None = served.views.get(name)
     if found is None:
         found = _made(served, form, include)
@@ -330,11 +341,6 @@ def view_of(served: Served, form: AnswerForm, include: str, *, of_list: bool) ->
 def _made(served: Served, form: AnswerForm, include: str) -> View:
     view: View
     if form.shown_as == TABLE:
-        if include not in ("", "Metadata", "Object", "None"):
-            raise bad_request(
-                f'Unable to convert to Table as requested: includeObject: Invalid value: "{include}": '
-                "must be 'Metadata', 'Object', 'None', or empty"
-            )
         view = TableView(served, form.version, include, columns_of(served))
     elif form.shown_as:
         view = MetadataView(served, form.version)
@@ -346,25 +352,65 @@ def _made(served: Served, form: AnswerForm, include: str) -> View:
     return EncodedView(view, form.codec, binary)
 
 
-class WrongNumber(MetadataView):
-    """One object asked for as a list, or a list as one object: refused when it is to be shown, after the work."""
+class RefusedView(MetadataView):
+    """A form that is refused when it is to be shown, after the work."""
 
-    def __init__(self, served: Served, form: AnswerForm, of_list: bool) -> None:
+    def __init__(
+        self, served: Served, form: AnswerForm, key: Hashable, refused: Callable[[], ApiError]
+    ) -> None:
         super().__init__(served, form.version)
-        self.key = ("wrong number", served, of_list)
+        self.key = key
         self.watch_content_type = form.codec.stream_media_type
-        self._refused: Callable[[], ApiError] = lambda: served.family.wrong_number(
-            served, form.shown_as, of_list=of_list
-        )
+        self.refused = refused
 
     def object(self, record: Record) -> bytes:
-        """Raises ApiError 406, 500."""
-        raise self._refused()
+        """Raises ApiError 400, 406, 500."""
+        raise self.refused()
 
     def list(self, meta: ListMeta, items: bytes) -> tuple[bytes, ...]:
-        """Raises ApiError 406."""
-        raise self._refused()
+        """Raises ApiError 400, 406."""
+        raise self.refused()
 
     def event(self, kind: str, record: Record, first: bool) -> bytes:
         """Nothing: a watch has begun to answer, and there is nothing to say."""
         return b""
+
+    def bookmark(self, revision: int, annotations: Mapping[str, str], first: bool) -> bytes:
+        """Nothing, either."""
+        return b""
+
+
+class WrongNumber(RefusedView):
+    """One object asked for as a list, or a list as one object."""
+
+    def __init__(self, served: Served, form: AnswerForm, of_list: bool) -> None:
+        super().__init__(
+            served,
+            form,
+            ("wrong number", served, of_list),
+            lambda: served.family.wrong_number(served, form.shown_as, of_list=of_list),
+        )
+
+
+class WrongInclude(RefusedView):
+    """A Table with something in ``includeObject`` that is none of its values."""
+
+    def __init__(self, served: Served, form: AnswerForm, include: str) -> None:
+        said = (
+            f'Unable to convert to Table as requested: includeObject: Invalid value: "{include}": '
+            "must be 'Metadata', 'Object', 'None', or empty"
+        )
+        super().__init__(served, form, ("wrong include", served, include), lambda: bad_request(said))
+
+
+def called_form(obj: dict[str, Any], form: AnswerForm, served: Served) -> dict[str, Any]:
+    """The answer to a call, which is not stored, as its metadata alone where that is asked for. Raises ApiError 406."""
+    if form.shown_as == METADATA:
+        names = {"kind": METADATA, "apiVersion": f"meta.k8s.io/{form.version}"}
+        return {**names, "metadata": obj.get("metadata") or {}}
+    if form.shown_as:
+        go_type = served.family.go_type(served, served.kind, of_list=False)
+        raise not_acceptable(
+            f"you requested {form.shown_as}, but the requested object is not a list ({go_type})"
+        )
+    return obj

@@ -27,6 +27,7 @@ from apimachinery.meta.errors import (
 )
 from apimachinery.meta.field_errors import FieldError, invalid, invalid_value
 from apimachinery.meta.gvk import GroupVersion
+from apimachinery.meta.object_meta import METADATA_ORDER
 from apimachinery.schema.interface import CompiledSchema
 from apimachinery.server.catalog.refusals import (
     UNVERSIONED,
@@ -54,23 +55,6 @@ _STORED_AS = {
     "replicationcontrollers": "controllers",
     "services": "services/specs",
 }
-_METADATA_ORDER = (
-    "name",
-    "generateName",
-    "namespace",
-    "selfLink",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-)
 
 
 PatchFault = Callable[[str, str], ApiError]
@@ -180,7 +164,7 @@ class BuiltIn:
     def in_order(self, obj: Json) -> Json:
         """Metadata in the order of its struct, the rest as it comes out of the typed form."""
         metadata = obj["metadata"]
-        ordered = {key: metadata[key] for key in _METADATA_ORDER if key in metadata}
+        ordered = {key: metadata[key] for key in METADATA_ORDER if key in metadata}
         return {"kind": obj["kind"], "apiVersion": obj["apiVersion"], "metadata": ordered, **_rest(obj)}
 
     def refresh(self, schema: CompiledSchema, obj: Json) -> None:

@@ -216,7 +216,7 @@ class Served:
         if found is None:
             compiled = self.compiled
             ignored: Mapping[str, Any] = {}
-            if subresource == "status":
+            if subresource == "status" or subresource in self.hooks.of_status:
                 ignored = compiled.status_ignored
             elif self.has_status:
                 ignored = compiled.main_ignored

@@ -29,6 +29,7 @@ from apimachinery.server.node.channels import (
 from apimachinery.server.node.commands import Command, CommandInput, ErrorOutput
 from apimachinery.server.node.port_forwards import TUNNELLED, forward_channels, forward_tunnelled
 from apimachinery.server.node.spdy_channels import PORT_FORWARD, RawChannels, SpdyChannels
+from apimachinery.server.request.log_options import container_of
 from apimachinery.wire.json import encode
 
 ResultT = TypeVar("ResultT")
@@ -182,25 +183,6 @@ async def _on_a_thread(function: Callable[[], ResultT]) -> ResultT:
 
     threading.Thread(target=run, name="kubewright-command", daemon=True).start()
     return await done
-
-
-def container_of(pod: Json, asked: str) -> str:
-    """The container that is meant. Raises ApiError 400 where there is no such one, or several and none is named."""
-    spec = pod.get("spec") or {}
-    names = [entry["name"] for entry in spec.get("containers") or []]
-    others = [
-        entry["name"] for key in ("initContainers", "ephemeralContainers") for entry in spec.get(key) or []
-    ]
-    name = pod["metadata"]["name"]
-    if asked:
-        if asked not in names + others:
-            raise bad_request(f"container {asked} is not valid for pod {name}")
-        return asked
-    if len(names) > 1:
-        raise bad_request(
-            f"a container name must be specified for pod {name}, choose one of: [{' '.join(names)}]"
-        )
-    return str(names[0])
 
 
 async def _say(channels: StreamChannels, body: bytes) -> None:

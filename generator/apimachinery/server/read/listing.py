@@ -46,6 +46,7 @@ KNOWN_SIZES = 1_000
 SOUGHT_NAMESPACES = 64
 """In how many namespaces a name is sought; to look at all keys costs less where there are many more."""
 LONG_BYTES = 1 << 20
+_EVENTS = "/core/events/"
 Prepare = Callable[[Sequence[Record]], None]
 """Converts records, with one call for all; it may wait."""
 Joined = tuple[bytes, Holding | None]
@@ -77,7 +78,7 @@ def read_record(cache: ResourceCache, key: str, resource_version: str = "") -> R
         except BadRevision as fault:
             raise ApiError(500, "", str(fault), has_details=False) from None
         if revision > cache.revision:
-            raise too_large(revision, cache.revision)
+            raise too_large(revision, cache.revision, cached=is_cached(cache))
     return cache.get(key)
 
 
@@ -213,7 +214,7 @@ def list_page(
         chosen, last = yield from work(weight, _choose, records, low, start.limit, selection)
     if prepare is not None:
         yield from work(ASKS, prepare, chosen)
-    token = encode_continue(scope, last, snapshot.revision) if last else ""
+    token = encode_continue(scope, last, snapshot.revision, rooted=is_cached(cache)) if last else ""
     return ListedPage(chosen, ListMeta(snapshot.revision, token, rest or None), snapshot.stamp, span)
 
 
@@ -278,11 +279,15 @@ def _start(cache: ResourceCache, scope: str, options: ListQuery) -> Asking[_Star
     except BadRevision as fault:
         raise _bad_request(f"invalid resource version: {fault}") from None
     if revision == 0:
-        return _Start(cache.snapshot(scope), "", 0)
+        # Only "0" itself lets kube-apiserver answer without regard to the limit, and that from its watch cache.
+        unlimited = options.resource_version == "0" and is_cached(cache)
+        return _Start(cache.snapshot(scope), "", 0 if unlimited else options.limit)
+    exact = options.match == EXACT or (bool(options.limit) and not options.match)
+    is_one = not scope.endswith("/")
     if revision > cache.revision:
-        raise too_large(revision, cache.revision)
+        raise too_large(revision, cache.revision, cached=is_cached(cache) and not (exact and is_one))
     # A limit does not make a list of one object, which its name chose, an exact one.
-    if options.match == EXACT or (options.limit and not options.match and scope.endswith("/")):
+    if exact and (options.match or not is_one):
         try:
             return _Start((yield Wait(partial(cache.snapshot_at, scope, revision))), "", options.limit)
         except Compacted:
@@ -297,13 +302,14 @@ def _continued(cache: ResourceCache, scope: str, options: ListQuery) -> Asking[_
         raise _bad_request(str(fault)) from None
     if options.resource_version not in ("", "0"):
         raise _bad_request("specifying resource version is not allowed when using continue")
-    limit = 0 if options.resource_version else options.limit  # "0" ignores a limit here too
+    # "0" ignores a limit here too.
+    limit = 0 if options.resource_version and is_cached(cache) else options.limit
     if revision == INCONSISTENT:
         return _Start(cache.snapshot(scope), first_key, limit)
     if revision < 0:
         raise _bad_request("invalid continue token: continue key is not valid: negative resourceVersion")
     if revision > cache.revision:
-        raise too_large(revision, cache.revision)
+        raise too_large(revision, cache.revision, cached=is_cached(cache))
     try:
         return _Start((yield Wait(partial(cache.snapshot_at, scope, revision))), first_key, limit)
     except Compacted:
@@ -314,7 +320,8 @@ def _continued(cache: ResourceCache, scope: str, options: ListQuery) -> Asking[_
             "inconsistent list - objects that were created, modified, or deleted between the time the first "
             "chunk was returned and now may show up in the list."
         )
-        error.continue_token = encode_continue(scope, first_key.removesuffix("\0"), INCONSISTENT)
+        last_key = first_key.removesuffix("\0")
+        error.continue_token = encode_continue(scope, last_key, INCONSISTENT, rooted=is_cached(cache))
         raise error from None
 
 
@@ -338,25 +345,31 @@ def _of_name(records: Run, low: int, scope: str, name: str) -> list[Record]:
 def _choose(
     records: Sequence[Record], low: int, limit: int, selection: Selection
 ) -> tuple[list[Record], str]:
-    """The selected records of a page, and its last key where more follow."""
-    matching = (record for record in islice(records, low, None) if selection.matches(record))
+    """The selected records of a page, and its last key where more records follow, selected or not."""
+    rest = islice(records, low, None)
+    matching = (record for record in rest if selection.matches(record))
     if not limit:
         return list(matching), ""
-    chosen = list(islice(matching, limit + 1))
-    if len(chosen) <= limit:
-        return chosen, ""
-    chosen.pop()
-    return chosen, chosen[-1].key
+    chosen = list(islice(matching, limit))
+    # Like kube-apiserver, which stops at the limit, this does not look for whether a later record is selected.
+    more = len(chosen) == limit and next(rest, None) is not None
+    return chosen, chosen[-1].key if more else ""
 
 
-def too_large(revision: int, current: int) -> ApiError:
-    """504 for a version that is not yet written."""
+def is_cached(cache: ResourceCache) -> bool:
+    """Whether kube-apiserver has a watch cache for the resource, which shows in the details of answers: not for
+    events, which are too many."""
+    return cache.prefix != _EVENTS
+
+
+def too_large(revision: int, current: int, *, cached: bool = True) -> ApiError:
+    """504 for a version that is not yet written. Only a cache may have it a second later."""
     return ApiError(
         504,
         "Timeout",
         f"Timeout: Too large resource version: {revision}, current: {current}",
         causes=(Cause("ResourceVersionTooLarge", "Too large resource version"),),
-        retry_after=1,
+        retry_after=1 if cached else 0,
     )
 
 

@@ -60,6 +60,8 @@ def selection_of(selectors: Selectors | None, route: Route, served: Served) -> t
         return None, served.scope(namespace)
     labels, fields = selectors
     readers = {term.field: field_reader(served, term.field) for term in fields.terms}
+    if name and fields.terms and fields.exact("metadata.name") != name:
+        raise bad_request("fieldSelector metadata.name doesn't match requested name")
     scope, fields = _narrowed(served, namespace, name, fields)
     if not labels.requirements and not fields.terms:
         return None, scope

@@ -76,6 +76,11 @@ class _Watch:
         initial = self.options.send_initial_events
         return initial if initial is not None else self.revision == 0
 
+    @property
+    def marks_state(self) -> bool:
+        """Whether a bookmark may say that the present objects were shown: other spellings of "0" do not ask for it."""
+        return bool(self.options.send_initial_events) or self.options.resource_version in ("", "0")
+
     async def logged(self) -> AsyncIterator[bytes]:
         """Yields events too old for the cache, a page at a time, until what is left (``past``) is in the cache."""
         while (recent := self.cache.recent_events(self.scope, self.revision)) is None:
@@ -224,7 +229,7 @@ class Watches:
             if snapshot is not None and watch.wants_state:
                 async for piece in watch.added(snapshot.records, watcher):
                     yield piece
-                if options.allow_bookmarks:
+                if options.allow_bookmarks and watch.marks_state:
                     yield view.bookmark(snapshot.revision, INITIAL_END, watcher.fresh)
                     watcher.fresh = False
             async for piece in watch.passed(watcher):

@@ -13,6 +13,7 @@ import json
 import posixpath
 import re
 
+from apimachinery.meta.printing import go_quote
 from apimachinery.wire.json import type_name
 
 INCONSISTENT = -1
@@ -23,11 +24,11 @@ class BadContinueToken(ValueError):
     """A token that is none of ours; the text is kube-apiserver's."""
 
 
-def encode_continue(scope: str, last_key: str, revision: int) -> str:
-    """The token of a list of ``scope`` that showed everything up to ``last_key``."""
-    token = json.dumps(
-        {"v": _VERSION, "rv": revision, "start": last_key[len(scope) :] + "\0"}, separators=(",", ":")
-    )
+def encode_continue(scope: str, last_key: str, revision: int, *, rooted: bool = True) -> str:
+    """The token of a list of ``scope`` that showed everything up to ``last_key``; ``rooted`` puts the slash in front of
+    the key that kube-apiserver's watch cache has there, and its storage has not."""
+    start = ("/" if rooted else "") + last_key[len(scope) :] + "\0"
+    token = json.dumps({"v": _VERSION, "rv": revision, "start": start}, separators=(",", ":"))
     return base64.urlsafe_b64encode(token.encode()).rstrip(b"=").decode()
 
 
@@ -61,6 +62,7 @@ def _bad(fault: str) -> BadContinueToken:
     return BadContinueToken(f"invalid continue token: continue key is not valid: {fault}")
 
 
+_DECODER = json.JSONDecoder()
 _FOREIGN = re.compile(rb"[^A-Za-z0-9_-]")
 
 
@@ -79,12 +81,19 @@ def _decode_base64(token: str) -> bytes:
 
 
 def _json_fault(raw: bytes) -> str:
-    body = raw.lstrip(b" \t\r\n")
-    if not body:
+    text = raw.decode("latin-1").lstrip(" \t\r\n")
+    if not text:
         return "unexpected end of JSON input"
-    first = body[0]
-    if first in b'{["-0123456789tfn':
-        return "unexpected end of JSON input"
-    shown = chr(first) if 0x20 <= first < 0x7F else f"\\x{first:02x}"
-    shown = shown.replace("'", "\\'")
-    return f"invalid character '{shown}' looking for beginning of value"
+    try:
+        _, end = _DECODER.raw_decode(text)
+    except (ValueError, RecursionError):
+        if text[0] in '{["-0123456789tfn':
+            return "unexpected end of JSON input"
+        return f"invalid character {_quoted(text[0])} looking for beginning of value"
+    after = text[end:].lstrip(" \t\r\n")[:1]
+    return f"invalid character {_quoted(after)} after top-level value"
+
+
+def _quoted(character: str) -> str:
+    """A character as Go's JSON decoder shows it."""
+    return "'\\''" if character == "'" else f"'{go_quote(character)[1:-1]}'" if character != '"' else "'\"'"

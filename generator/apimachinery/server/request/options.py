@@ -150,12 +150,13 @@ def read_delete_options(request: Request, body: Any) -> DeletionOptions:
 
     Raises ApiError 400, 422.
     """
-    if body is None:
-        if not request.query_string:
-            return _NO_DELETE_OPTIONS
-        options = _from_query(request)
-    else:
-        options = _from_body(body)
+    if body is not None:
+        return checked_delete_options(stated_delete_options(body))
+    return checked_delete_options(_from_query(request)) if request.query_string else _NO_DELETE_OPTIONS
+
+
+def checked_delete_options(options: DeletionOptions) -> DeletionOptions:
+    """The options with the policy that they come to. Raises ApiError 422."""
     faults = [*options.faults]
     if options.policy is not None and options.orphan is not None:
         faults.append(
@@ -192,7 +193,8 @@ def _from_query(request: Request) -> DeletionOptions:
     )
 
 
-def _from_body(body: dict[str, Any]) -> DeletionOptions:
+def stated_delete_options(body: dict[str, Any]) -> DeletionOptions:
+    """The options that an object states, right or wrong."""
     preconditions = body.get("preconditions") or {}
     dry_run = body.get("dryRun") or []
     return DeletionOptions(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -30,21 +31,22 @@ from apimachinery.meta.errors import (
     bad_request,
     forbidden,
     method_not_allowed,
-    not_acceptable,
     not_found,
 )
 from apimachinery.meta.field_errors import invalid
 from apimachinery.server.admission.interface import Operation
-from apimachinery.server.answer.views import asked_view
+from apimachinery.server.answer.views import called_form
 from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.request.bodies import read_sent
 from apimachinery.server.request.codecs import Codecs, whole
-from apimachinery.server.request.negotiation import METADATA, negotiate
+from apimachinery.server.request.log_options import check_log_options, container_of
+from apimachinery.server.request.negotiation import negotiate
 from apimachinery.server.request.options import WriteOptions, read_write_options
-from apimachinery.server.request.target import WriteTarget, match_name, match_namespace, metadata_of
+from apimachinery.server.request.target import WriteTarget, match_namespace, metadata_of
 from apimachinery.server.subresources.connections import CONNECTIONS, connection_options
 from apimachinery.server.subresources.proxied import Meant, read_name
+from apimachinery.server.write import creating
 from apimachinery.server.write.effects import Steps
 from apimachinery.server.write.identity import now
 from apimachinery.server.write.rules import check_object
@@ -81,13 +83,16 @@ class VirtualResources:
         node: NodeAnswers | None = None,
         proxy: AddressProxy | None = None,
         proxy_to_services: AddressProxy | None = None,
+        has_node: Callable[[str], bool] = lambda name: True,
     ) -> None:
+        """``has_node`` says whether there is a Node of a name."""
         self._writer = writer
         self._access = access
         self._tokens = tokens
         self._codecs = codecs
         self._is_kind = is_kind
         self._node = node
+        self._has_node = has_node
         self._pods = pods
         self._proxy = proxy
         self._proxy_to_services = proxy_to_services
@@ -100,8 +105,6 @@ class VirtualResources:
 
     def answer(self, request: Request, route: Route, served: Served) -> Steps[Response]:
         """Answers a call. Raises ApiError 405 for one that is not served."""
-        if route.subresource == "finalize":
-            return (yield from self._finalize(request, route, served))
         if route.subresource == "token" and served.kind == "ServiceAccount" and self._tokens is not None:
             return (yield from self._tokens.answer(request, route))
         if self._pods is not None and request.method == "POST" and self._pods.answers(route, served):
@@ -113,7 +116,12 @@ class VirtualResources:
         obj, _ = read_sent(request, self._codecs, served, self._is_kind, options.validation, request.warnings)
         if route.namespace:
             match_namespace(metadata_of(obj), route.namespace)
+        # What refuses metadata shows it as it would be stored.
+        sent = metadata_of(obj)
+        target = WriteTarget.asked(request, served, route.namespace, "", options)
+        obj["metadata"] = creating.own(target, {**obj, "metadata": {**sent}}, owned=False)["metadata"]
         faults = check_object(served, obj, None, [], request.warnings)
+        obj["metadata"] = sent
         if faults:
             # kube-apiserver names neither kind nor object here.
             raise invalid("", served.group, "", faults)
@@ -122,14 +130,7 @@ class VirtualResources:
             yield HEAVY
         obj = served.ownership("").update(None, obj, options.manager, now=now())
         obj = {"kind": served.kind, "apiVersion": served.api_version, **obj, "status": status}
-        if form.shown_as == METADATA:
-            names = {"kind": METADATA, "apiVersion": f"meta.k8s.io/{form.version}"}
-            obj = {**names, "metadata": metadata_of(obj)}
-        elif form.shown_as:
-            go_type = served.family.go_type(served, served.kind, of_list=False)
-            raise not_acceptable(
-                f"you requested {form.shown_as}, but the requested object is not a list ({go_type})"
-            )
+        obj = called_form(obj, form, served)
         return Response(201, whole(form.codec, obj), form.codec.media_type)
 
     async def forward(
@@ -147,6 +148,8 @@ class VirtualResources:
             meant = read_name(served.resource.singular, name)
             name = meant.name
         target = WriteTarget.asked(request, served, route.namespace, name, WriteOptions(), route.subresource)
+        if route.subresource == "log":
+            check_log_options(request.query, name)
         if route.subresource in CONNECTIONS:
             options = connection_options(request, route)
             await self._writer.admitted(Operation("CONNECT", target, options, None, name))
@@ -157,17 +160,32 @@ class VirtualResources:
         proxy = self._proxy_to_services if resource == "services" else self._proxy
         if route.subresource == "proxy" and proxy is not None:
             return await proxy.answer(request, route, served, meant, decode(record.value))
-        pod = decode(record.value) if resource == "pods" else {}
-        if resource == "pods" and not pod.get("spec", {}).get("nodeName"):
-            if route.subresource == "log":
-                return Response(200, b"", "text/plain")
-            if route.subresource == "proxy":
-                raise bad_request("address not allowed")
-            raise bad_request(f"pod {name} does not have a host assigned")
-        if resource == "pods" and self._node is not None:
+        if resource == "pods":
+            return await self._of_pod(request, route, decode(record.value))
+        raise self._unreachable(resource, route)
+
+    async def _of_pod(
+        self, request: Request, route: Route, pod: Json
+    ) -> Response | StreamResponse | UpgradeResponse:
+        node = pod.get("spec", {}).get("nodeName")
+        if node and self._node is not None:
             return await self._node.answer(request, route, pod)
+        if route.subresource == "proxy":
+            raise bad_request("address not allowed")
+        if route.subresource != "portforward":
+            container_of(pod, request.first("container"))
+        if not node and route.subresource == "log":
+            return Response(204, b"", "")
+        if not node:
+            raise bad_request(f"pod {route.name} does not have a host assigned")
+        if not self._has_node(node):
+            # The kubelet's client names the wrong resource.
+            raise not_found("pods", "", node)
+        raise self._unreachable("pods", route)
+
+    def _unreachable(self, resource: str, route: Route) -> ApiError:
         said = f"{resource}/{route.subresource}: this server has no way to a node"
-        raise ApiError(503, "ServiceUnavailable", said)
+        return ApiError(503, "ServiceUnavailable", said)
 
     async def _may_connect(self, request: Request, target: WriteTarget) -> None:
         """Demands the right to create of whoever connects to a container by GET, as websockets must: roles give get
@@ -183,28 +201,6 @@ class VirtualResources:
         verdict = await self._access.ask_besides(asked)
         if not verdict.allowed:
             raise forbidden(served.plural, served.group, target.name, verdict.reason)
-
-    def _finalize(self, request: Request, route: Route, served: Served) -> Steps[Response]:
-        """PUT of a namespace's ``spec.finalizers``; nothing else of the body counts."""
-        view = asked_view(request, served, self._codecs, of_list=False, subresource=route.subresource)
-        options = read_write_options(request, "UpdateOptions")
-        target = WriteTarget.asked(request, served, "", route.name, options, "finalize")
-        obj, _ = read_sent(request, self._codecs, served, self._is_kind, options.validation, target.warnings)
-        match_name(obj, route.name)
-        wanted = (obj.get("spec") or {}).get("finalizers")
-        version = metadata_of(obj).get("resourceVersion") or ""
-
-        def transform(old: Json) -> Json:
-            spec = {**(old.get("spec") or {})}
-            spec.pop("finalizers", None)
-            if wanted:
-                spec["finalizers"] = wanted
-            old["spec"] = spec
-            old["metadata"]["resourceVersion"] = version
-            return old
-
-        written = yield from self._writer.pipeline.update(target, transform)
-        return Response(200, view.object(written.record), view.content_type)
 
     def _status(self, request: Request, served: Served, obj: Json) -> Steps[Json]:
         """The answer to a review. Raises ApiError 400, 405."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from apimachinery.http.messages import Request
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.asked import Route
+from apimachinery.meta.errors import bad_request
+from apimachinery.meta.printing import go_quote
 
 CONNECTIONS = frozenset({"attach", "exec", "portforward", "proxy"})
 _KINDS = {"attach": "PodAttachOptions", "exec": "PodExecOptions", "portforward": "PodPortForwardOptions"}
@@ -13,7 +15,7 @@ _STREAMS = ("stdin", "stdout", "stderr", "tty")
 
 
 def connection_options(request: Request, route: Route) -> Json:
-    """The options object of a CONNECT request."""
+    """The options object of a CONNECT request. Raises ApiError 400."""
     kind = _KINDS.get(route.subresource) or _PROXIES.get(route.resource, "")
     options: Json = {"kind": kind, "apiVersion": "v1"}
     if route.subresource in ("attach", "exec"):
@@ -25,7 +27,11 @@ def connection_options(request: Request, route: Route) -> Json:
         if command := request.query.get("command"):
             options["command"] = list(command)
     elif route.subresource == "portforward":
-        if ports := [int(text) for text in request.query.get("ports", ()) if text.isdigit()]:
+        for text in request.query.get("ports", ()):
+            if not (text.isascii() and text.isdigit()):
+                parsed = f"strconv.ParseUint: parsing {go_quote(text)}: invalid syntax"
+                raise bad_request(f"cannot convert to []int32: {parsed}")
+        if ports := [int(text) for text in request.query.get("ports", ())]:
             options["ports"] = ports
     else:
         if path := route.rest.strip("/"):

@@ -8,6 +8,7 @@ down first, and remembers the pod until a controller sees it gone. Texts are kub
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from apimachinery.http.messages import Request, Response
@@ -22,7 +23,7 @@ from apimachinery.meta.errors import (
     not_found,
     plain_failure,
 )
-from apimachinery.meta.field_errors import FieldError, not_supported
+from apimachinery.meta.field_errors import FieldError, invalid, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.printing import go_quote
 from apimachinery.meta.selectors import SelectorError, selector_of
@@ -34,7 +35,14 @@ from apimachinery.server.catalog.served import Served
 from apimachinery.server.request.bodies import read_sent
 from apimachinery.server.request.codecs import Codecs, whole
 from apimachinery.server.request.negotiation import negotiate
-from apimachinery.server.request.options import DeletionOptions, WriteOptions, read_write_options
+from apimachinery.server.request.options import (
+    IGNORES_READ_ERRORS,
+    DeletionOptions,
+    WriteOptions,
+    checked_delete_options,
+    read_write_options,
+    stated_delete_options,
+)
 from apimachinery.server.request.target import WriteTarget, match_namespace, metadata_of
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.effects import Current, Steps
@@ -102,7 +110,11 @@ class PodCalls:
         obj = {"kind": kind.kind, "apiVersion": kind.api_version, **obj}
         metadata = metadata_of(obj)
         match_namespace(metadata, route.namespace)
+        if not route.subresource:
+            metadata.pop("uid", None)  # as of whatever is created in a collection
         if not route.name and not metadata.get("name"):
+            for fault in _binding_faults(obj.get("target") or {}):
+                raise plain_failure(str(fault))
             raise bad_request("Name parameter required.")
         target = WriteTarget.asked(
             request, served, route.namespace, route.name or metadata["name"], options, route.subresource
@@ -157,6 +169,8 @@ class PodCalls:
         for name, key in (("UID", "uid"), ("ResourceVersion", "resourceVersion")):
             if wanted.get(key) and wanted[key] != pod["metadata"].get(key):
                 place = self._pods().registry_key(target.namespace, target.name)
+                if target.options.dry_run:
+                    place = place.removeprefix("/registry")
                 raise conflict(
                     "pods",
                     "",
@@ -187,7 +201,10 @@ class PodCalls:
 
     def _evict(self, operation: Operation, eviction: Json) -> Steps[None]:
         target = operation.target
-        options = _delete_options(eviction.get("deleteOptions") or {}, target.options)
+        given = eviction.get("deleteOptions") or {}
+        _check_options(given, operation)
+        options = stated_delete_options(given)
+        options = replace(options, dry_run=options.dry_run or target.options.dry_run)
         served = self._pods()
         whole_pod = WriteTarget(
             served, target.namespace, target.name, WriteOptions(dry_run=options.dry_run), user=target.user
@@ -199,8 +216,9 @@ class PodCalls:
         pod = served.read(record)
         if not _is_over(pod):
             yield from self._count_down(whole_pod, pod)
+        self._deleter.check(whole_pod, pod, options)
+        options = checked_delete_options(options)
         if not options.dry_run and "deletionTimestamp" not in pod["metadata"]:
-            self._deleter.check(whole_pod, pod, options)
             yield from self._change(whole_pod, _mark_evicted)
             if options.resource_version is not None:
                 # It was that of the pod before it was marked.
@@ -259,21 +277,16 @@ def _binding_faults(node: Json) -> list[FieldError]:
     return faults
 
 
-def _delete_options(given: Json, options: WriteOptions) -> DeletionOptions:
-    """The options of the deletion that an eviction is."""
-    dry_run = list(given.get("dryRun") or ())
-    conditions = given.get("preconditions") or {}
-    orphans = given.get("orphanDependents")
-    policy = given.get("propagationPolicy")
-    if policy is None and orphans is not None:
-        policy = "Orphan" if orphans else "Background"
-    return DeletionOptions(
-        dry_run=options.dry_run or "All" in dry_run,
-        grace_seconds=given.get("gracePeriodSeconds"),
-        policy=policy,
-        uid=conditions.get("uid"),
-        resource_version=conditions.get("resourceVersion"),
-    )
+def _check_options(given: Json, operation: Operation) -> None:
+    """Raises ApiError 422 or 500 for options of a deletion that an eviction cannot have."""
+    if given.get(IGNORES_READ_ERRORS):
+        detail = "can not be set for pod eviction, try after removing the option"
+        fault = invalid_value(f"deleteOptions.{IGNORES_READ_ERRORS}", True, detail)
+        raise invalid("Eviction", "policy", operation.target.name, [fault])
+    asked, content = operation.target.options.stated.get("dryRun") or (), given.get("dryRun") or ()
+    if asked and content and list(asked) != list(content):
+        shown = f"[{' '.join(asked)}] and [{' '.join(content)}]"
+        raise plain_failure(f"Non-matching dry-run options in request and content: {shown}")
 
 
 def _is_over(pod: Json) -> bool:

@@ -25,6 +25,7 @@ from apimachinery.meta.resources import Resource
 from apimachinery.meta.strategies import Strategy
 from apimachinery.schema.builtin import compile_builtin
 from apimachinery.server.catalog.family import BUILT_IN, IsKind
+from apimachinery.server.catalog.refusals import wrong_version
 from apimachinery.server.catalog.served import Behaviour, Compiled, Served, StoredAs
 from apimachinery.server.request.bodies import read_sent
 from apimachinery.server.request.codecs import Codecs
@@ -102,6 +103,8 @@ _KIND = Served(
 )
 Change = Callable[[Json], Json]
 """From a live Scale to the new one."""
+_OLD_VERSIONS = ("apps/v1beta1", "apps/v1beta2", "extensions/v1beta1")
+"""Versions of Scale that kube-apiserver can still read, so that it knows them for another version."""
 _SPEC_PATH = ".spec.replicas"
 _STATUS_PATH = ".status.replicas"
 
@@ -158,11 +161,16 @@ class Scales:
             raise translated(error) from None
         return scale_of(served, decode(served.shown(written.record)))
 
+    def _is_scale(self, api_version: str, kind: str) -> bool:
+        if kind == "Scale" and api_version in _OLD_VERSIONS:
+            raise wrong_version(api_version, SCALE_VERSION)
+        return self._is_kind(api_version, kind)
+
     def _replacement(self, request: Request, target: WriteTarget) -> Json:
         """The Scale of a PUT. Raises ApiError 400, 415."""
         try:
             scale, _ = read_sent(
-                request, self._codecs, _KIND, self._is_kind, target.options.validation, target.warnings
+                request, self._codecs, _KIND, self._is_scale, target.options.validation, target.warnings
             )
         except ApiError as error:
             raise SCALES[target.served.family].undecoded(error) from None
@@ -188,6 +196,9 @@ class Scales:
             live["metadata"]["managedFields"] = owners
         new = change(live)
         if not applies:
+            spec = new.get("spec")
+            if isinstance(spec, dict) and not spec.get("replicas"):
+                spec.pop("replicas", None)  # kube-apiserver's struct leaves zero out, so nobody owns it
             new = _OWNERSHIP.update(live, new, target.options.manager, now=now())
         match_namespace(metadata_of(new), target.namespace)
         match_name(new, target.name)

@@ -20,6 +20,7 @@ from apimachinery.meta.errors import bad_request, conflict, not_found
 from apimachinery.meta.field_errors import FieldError, invalid, invalid_value
 from apimachinery.meta.printing import go_quote
 from apimachinery.server.admission.interface import Admission, Operation
+from apimachinery.server.answer.views import called_form
 from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.request.bodies import read_sent
@@ -36,9 +37,9 @@ LEAST_SECONDS = 600
 MOST_SECONDS = 1 << 32
 _GROUP = "authentication.k8s.io"
 _KINDS = {
-    ("v1", "Pod"): "/core/pods/{namespace}/{name}",
-    ("v1", "Secret"): "/core/secrets/{namespace}/{name}",
-    ("v1", "Node"): "/core/nodes/{name}",
+    "Pod": "/core/pods/{namespace}/{name}",
+    "Secret": "/core/secrets/{namespace}/{name}",
+    "Node": "/core/nodes/{name}",
 }
 
 
@@ -85,20 +86,20 @@ class TokenRequests:
         )
         operation = Operation("CREATE", target, obj, None, route.name)
         yield from self._admission.admit(operation)
-        account = self._read(f"/core/serviceaccounts/{route.namespace}/{route.name}")
-        if account is None:
-            raise not_found("serviceaccounts", "", route.name)
         name = metadata_of(obj).get("name") or ""
         if name and name != route.name:
             fault = invalid_value("metadata.name", name, "must match the service account name if specified")
             raise invalid("TokenRequest", _GROUP, route.name, [fault])
+        account = self._read(f"/core/serviceaccounts/{route.namespace}/{route.name}")
+        if account is None:
+            raise not_found("serviceaccounts", "", route.name)
         owned = self._ownership.update(None, obj, options.manager, now=now())
         spec: Json = obj.get("spec") or {}
         if not spec.get("audiences"):
             spec["audiences"] = list(self._tokens.keys.names)
         faults = _faults(spec)
         if faults:
-            raise invalid("TokenRequest", _GROUP, name, faults)
+            raise invalid("TokenRequest", _GROUP, "", faults)
         bound = self._bound(spec.get("boundObjectRef"), route)
         yield from self._admission.validate(operation)
         uid = account["metadata"]["uid"]
@@ -129,16 +130,19 @@ class TokenRequests:
             },
             "status": {"token": token, "expirationTimestamp": ended},
         }
+        answer = called_form(answer, form, self._kind)
         return Response(201, whole(form.codec, answer), form.codec.media_type)
 
     def _bound(self, ref: Json | None, route: Route) -> list[Bound]:
         if ref is None:
             return []
-        version, kind = ref.get("apiVersion") or "", ref.get("kind") or ""
-        key = _KINDS.get((version, kind))
+        group, version = _group_version(ref.get("apiVersion") or "")
+        kind, name, wanted = (ref.get(key) or "" for key in ("kind", "name", "uid"))
+        key = None if group else _KINDS.get(kind)
         if key is None:
-            raise bad_request(f"cannot bind token to object of type {version}, Kind={kind}")
-        name, wanted = ref.get("name") or "", ref.get("uid") or ""
+            raise bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
+        if not name:
+            raise bad_request("Name parameter required.")
         plural = f"{kind.lower()}s"
         held = self._read(key.format(namespace=route.namespace, name=name))
         if held is None:
@@ -167,6 +171,12 @@ class TokenRequests:
     def _read(self, key: str) -> Any:
         record = self._cache.record(key)
         return None if record is None else decode(record.value)
+
+
+def _group_version(text: str) -> tuple[str, str]:
+    """An apiVersion's parts, both empty where it has more than two; the core group counts at any version."""
+    parts = text.split("/")
+    return ("", parts[0]) if len(parts) == 1 else (parts[0], parts[1]) if len(parts) == 2 else ("", "")
 
 
 def _faults(spec: Json) -> list[FieldError]:

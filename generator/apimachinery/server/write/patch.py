@@ -8,7 +8,6 @@ is recomputed on the newest object when somebody was faster.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any
 
 from apimachinery.http.messages import Request
@@ -74,14 +73,14 @@ def patch(
         raise translated(error) from None
 
 
-Change = Callable[[Json], tuple[Any, Callable[[Any], str], bool]]
-"""From an object to the patched one, how a fault of that shows the patch, and whether it is a strategic one."""
+Change = Callable[[Json], tuple[Any, Callable[[Any], str], Callable[[], Any] | None]]
+"""From an object to the patched one, how a fault of that shows the patch, and what makes the patched one with its
+fields in kube-apiserver's order; None for a strategic patch."""
 
 
 def read_change(media_type: str, body: bytes, target: WriteTarget) -> Change:
     """What a patch that does not apply means. Raises ApiError 400, 422."""
     checked = target.options.validation != "Ignore"
-    shown = partial(_in_struct_order, target=target)
     try:
         value = json.decode(body)
         repeated = duplicate_fields(body, value) if media_type != STRATEGIC_PATCH else []
@@ -90,26 +89,30 @@ def read_change(media_type: str, body: bytes, target: WriteTarget) -> Change:
         raise bad_request(_undecoded(media_type, fault, checked)) from None
     if media_type == JSON_PATCH:
         target.duplicates += _unknown_members(value)
-        ordered = WRITES[target.served.family].after_json_patch
-        return lambda old: (
-            json_patch.apply(old, value, checked=checked),
-            lambda _: encoded(ordered(json_patch.apply(shown(old), value, checked=checked), value)),
-            False,
-        )
+        return _changes(target, json_patch.apply, WRITES[target.served.family].after_json_patch, value)
     if media_type == MERGE_PATCH:
-        ordered = WRITES[target.served.family].after_merge_patch
-        return lambda old: (
-            merge_patch.apply(old, value, checked=checked),
-            lambda _: encoded(ordered(merge_patch.apply(shown(old), value, checked=checked), value)),
-            False,
-        )
+        return _changes(target, merge_patch.apply, WRITES[target.served.family].after_merge_patch, value)
     patch_type = target.served.compiled.patch_type
     assert patch_type is not None
     return lambda old: (
         strategic.apply(old, value, patch_type()),
         lambda _: go_text(json.decode(body)),
-        True,
+        None,
     )
+
+
+def _changes(
+    target: WriteTarget, apply: Callable[..., Any], ordered: Callable[[Any, Any], Any], value: Any
+) -> Change:
+    checked = target.options.validation != "Ignore"
+
+    def change(old: Json) -> tuple[Any, Callable[[Any], str], Callable[[], Any]]:
+        def laid_out() -> Any:
+            return ordered(apply(_in_struct_order(old, target), value, checked=checked), value)
+
+        return apply(old, value, checked=checked), lambda _: encoded(laid_out()), laid_out
+
+    return change
 
 
 def _in_struct_order(new: Any, target: WriteTarget) -> Any:
@@ -126,7 +129,8 @@ def _undecoded(media_type: str, fault: DecodeFault, checked: bool) -> str:
 def patched(target: WriteTarget, old: Json, change: Change, warnings: Iterable[str]) -> Json:
     """The patched object, in form; the target's warnings become ``warnings`` and its own. Raises ApiError."""
     served = target.served
-    found, show, restores = change(old)
+    found, show, laid_out = change(old)
+    restores = laid_out is None
     # A strategic patch is read into the struct of the kind, which has its name without being told.
     if not isinstance(found, dict):
         misfit = f"json: cannot unmarshal {type_name(found)} into Go value of type {TYPE_META}"
@@ -152,6 +156,8 @@ def patched(target: WriteTarget, old: Json, change: Change, warnings: Iterable[s
         dropped, aside = schema.prune(new), None
     if fault:
         raise patch_fault(show(new), fault)
+    if laid_out is not None and len(dropped) > 1:
+        _, dropped = schema.read(copied(laid_out()))
     decoded = Decoded(duplicates=target.duplicates)
     if unknown := unknown_faults(dropped, target.options.validation, decoded, target.warnings):
         # What is shown still has the fields that nobody knows.

@@ -57,8 +57,6 @@ def prepared_alone(target: WriteTarget, old: Json, new: Json) -> Json | None:
     """The new object where a subresource is written that has its own rules for what may change."""
     if target.subresource == "status":
         return WRITES[target.served.family].status_update(target.served, old, new)
-    if target.subresource == "finalize":
-        return new
     if (update := target.served.hooks.prepare_subresource.get(target.subresource)) is None:
         return None
     update(new, old, now())
