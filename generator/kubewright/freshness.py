@@ -36,6 +36,7 @@ def fingerprint(package: Package) -> str:
     roots += [library] if library else []
     for root in roots:
         for path in _files_below(root):
+            # The path too: renaming a file changes what generated headers name.
             digest.update(str(path).encode() + b"\0")
             digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
@@ -70,4 +71,5 @@ def write_stamp(config: Config, package: Package, stamp: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(f".{os.getpid()}")
     temporary.write_text(json.dumps({"fingerprint": stamp}), encoding="utf-8")
+    # Replaced in one step, so that a killed run leaves no half of a stamp.
     temporary.replace(path)

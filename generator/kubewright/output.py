@@ -56,6 +56,7 @@ class Tree:
         """Takes the files of one emitter. A path twice, or one that leaves the folder, is an error."""
         for file in files:
             path = PurePosixPath(file.path)
+            # An emitter must not write outside of its package, nor over the manifest.
             if path.is_absolute() or ".." in path.parts or str(path) != file.path or file.path == MANIFEST:
                 diagnostics.error(
                     "K402", f"emitter {emitter} wrote to {file.path!r}", Location(str(self.folder))
@@ -85,12 +86,14 @@ class Tree:
         added, changed, unchanged = [], [], 0
         for path, content in sorted(self.files.items()):
             present = _read(self.folder / path)
+            # Compared by content: a file that is touched but equal is left alone.
             if present == content:
                 unchanged += 1
             elif present is None:
                 added.append(path)
             elif path in known:
                 changed.append(path)
+            # Not in the manifest, so somebody wrote it by hand.
             else:
                 diagnostics.error(
                     "K403",
@@ -100,6 +103,7 @@ class Tree:
                 )
         self._orphans(diagnostics)
         removed = sorted(path for path in known if path not in self.files and (self.folder / path).is_file())
+        # The files may be right while the manifest is missing or old.
         if not (added or changed or removed) and _read(self.folder / MANIFEST) != self.manifest():
             (changed if known else added).append(MANIFEST)
         return Changes(tuple(added), tuple(changed), tuple(removed), unchanged)
@@ -108,6 +112,7 @@ class Tree:
         """Adds an error for each ``hooks.py`` of a group-version that is not made any more: nobody would call it."""
         wanted = {path.partition("/")[0] for path in self.files}
         for path in sorted(self.folder.glob(f"*/{HOOKS}")):
+            # A hooks.py without either table has nothing that could be lost.
             if path.parent.name not in wanted and _TABLE.search(_read(path) or b""):
                 diagnostics.error(
                     "K405",
@@ -141,6 +146,7 @@ class Tree:
     def write(self, changes: Changes) -> None:
         """Makes the folder what it should be, in one step. Raises ``OSError`` where the disk refuses."""
         self.folder.parent.mkdir(parents=True, exist_ok=True)
+        # What a killed run has left may occupy the names that are needed now.
         recover(self.folder)
         staging = _staging(self.folder)
         try:
@@ -159,6 +165,7 @@ class Tree:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
         for path in _paths_below(self.folder):
+            # Hand-written files move along with the exchange.
             if path not in generated:
                 target = staging / path
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -190,6 +197,7 @@ def is_intact(folder: Path) -> bool:
 
 def recover(folder: Path) -> None:
     """Clears away what interrupted runs left next to ``folder``, and puts the old tree back if it was moved."""
+    # The old tree was moved aside, and the new one had not come yet.
     for left in sorted(folder.parent.glob(f".{folder.name}.*.old")):
         if not folder.exists():
             left.rename(folder)
@@ -197,6 +205,7 @@ def recover(folder: Path) -> None:
             shutil.rmtree(left, ignore_errors=True)
     for left in folder.parent.glob(f".{folder.name}.*.new"):
         owner = left.name.split(".")[-2]
+        # Another run may be writing at this moment.
         if not owner.isdigit() or not _is_running(int(owner)):
             shutil.rmtree(left, ignore_errors=True)
 
@@ -226,6 +235,7 @@ def _exchange(staging: Path, folder: Path) -> None:
     renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if os.name == "posix" else None
     if renameat2 is not None:
         arguments = (at_fdcwd, os.fsencode(staging), at_fdcwd, os.fsencode(folder), rename_exchange)
+        # Fails on file systems that cannot exchange; two renames follow then.
         if renameat2(*arguments) == 0:
             return
     aside = staging.with_suffix(".old")
@@ -242,6 +252,7 @@ def _paths_below(folder: Path) -> Iterable[str]:
 
 
 def _link_or_copy(source: Path, target: Path) -> None:
+    # Another file system, or one without hard links.
     try:
         os.link(source, target)
     except OSError:

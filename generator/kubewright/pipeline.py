@@ -69,6 +69,7 @@ def read_api(
     """The linked and checked API of a package's sources. ``library_prose`` asks for the descriptions of shared types
     that the sources refer to; what is generated must not depend on whether they are installed. ``operations`` asks for
     those of ordinary OpenAPI documents."""
+    # Imported here: most commands use a part of the compiler, and start faster without the rest.
     from kubewright.ir.check import check
     from kubewright.ir.check_rules import check_rules
     from kubewright.ir.link import link
@@ -93,6 +94,7 @@ def read_api(
     found = reading.read_input(paths, diagnostics)
     reading.pass_over_built_in(found, fragments, diagnostics)
     for document in found.openapi:
+        # The same document as a file: known errors of upstream are fixed there too.
         info = document.value.get("info")
         if isinstance(info, dict) and info.get("title") == "Kubernetes":
             fix(document, document.value.get("definitions", {}), str(info.get("version", "")), diagnostics)
@@ -101,6 +103,7 @@ def read_api(
         package.name,
         fragments,
         diagnostics,
+        # Called only if something refers to it, since loading a release takes long.
         library=lambda: reading.read_library(diagnostics, prose=library_prose),
         facts=(
             *reading.read_facts(package.facts, diagnostics),
@@ -276,12 +279,14 @@ def generate(
         for item in built.diagnostics:
             outcome.diagnostics.add(item)
     outcome.built.sort(key=lambda built: built.package.label)
+    # Nothing is written where any package has an error.
     if outcome.diagnostics.has_errors:
         return outcome
     for built in outcome.built:
         if built.fresh:
             outcome.changes[built.package.label] = output.Changes()
             continue
+        # A partial run leaves the files of the other emitters.
         if built.package.only:
             built.tree.keep_others()
         changes = built.tree.compare(outcome.diagnostics)
@@ -297,6 +302,7 @@ def generate(
         if outcome.changes[built.package.label]:
             progress(f"{built.package.label}: writing")
             built.tree.write(outcome.changes[built.package.label])
+        # A partial run says nothing about the freshness of the whole.
         if not built.package.only:
             write_stamp(config, built.package, stamps[built.package.label])
     return outcome
@@ -313,6 +319,7 @@ def origins(package: Package) -> tuple[str, ...]:
 
 
 def _build_all(config: Config, packages: list[Package], jobs: int, progress: Progress) -> Iterator[Built]:
+    # One package is built in this process: starting others takes longer.
     if len(packages) <= 1 or usable_processes(jobs) <= 1:
         for package in packages:
             yield build(package, _folder(config, package), progress, jobs)
@@ -321,6 +328,7 @@ def _build_all(config: Config, packages: list[Package], jobs: int, progress: Pro
 
     with ProcessPoolExecutor(max_workers=min(jobs, len(packages))) as pool:
         started = [pool.submit(build, package, _folder(config, package)) for package in packages]
+        # In the order of the configuration, whatever ends first.
         for package, future in zip(packages, started, strict=True):
             built = future.result()
             progress(f"{package.label}: built")

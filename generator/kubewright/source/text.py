@@ -56,6 +56,7 @@ def files_in(folder: Path, diagnostics: Diagnostics) -> list[Path]:
 
 def _is_installed(folder: Path) -> bool:
     """Whether npm or Go filled a folder with the files of others."""
+    # Go writes modules.txt; a folder called vendor may as well be the user's own.
     return folder.name == "node_modules" or (folder.name == "vendor" and (folder / "modules.txt").is_file())
 
 
@@ -104,6 +105,7 @@ def parse_documents(
 ) -> list[Document]:
     """The documents in ``content``; JSON where it begins like JSON, YAML otherwise."""
     try:
+        # A byte order mark, which Windows editors write, is not part of the text.
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1

@@ -101,6 +101,7 @@ class Aggregator:
 
     def find(self, route: Route) -> ApiService | None:
         """The APIService of another server that a path is of."""
+        # Most servers have no remote APIService: nothing is looked up.
         if not self._remote or route.area not in (Area.RESOURCE, Area.RESOURCES):
             return None
         return self._remote.get((route.group, route.version))
@@ -119,6 +120,7 @@ class Aggregator:
         if served is None or not wanted:
             return
         target = WriteTarget(served, NAMESPACE, CONFIG_MAP, WriteOptions(manager=MANAGER))
+        # Refused by a policy or quota, it must not keep the server from starting.
         with contextlib.suppress(ApiError):
             record = self._writer.current(target)
             if record is None:

@@ -87,6 +87,7 @@ class Availability(Controller):
             return None
         found = await self.check(service, service.service)
         if found is not None:
+            # None says nothing about the server, so its condition stays.
             await self._write(key, found)
         if found is not None and found[0] == "True":
             self._delays.pop(key, None)
@@ -99,6 +100,7 @@ class Availability(Controller):
         place = f'service/{reference.name} in "{reference.namespace}"'
         given = (reference.namespace, reference.name) in self._services.given
         found = self._services.service(reference.namespace, reference.name)
+        # Given addresses (--resolve-service) need no Service.
         if found is None and not given:
             return "False", "ServiceNotFound", f"{place} is not present"
         spec = (found or {}).get("spec") or {}
@@ -115,6 +117,7 @@ class Availability(Controller):
         slices = self._services.slices(reference.namespace, reference.name)
         if not slices:
             return "False", "EndpointsNotFound", f"cannot find endpointslices for {place}"
+        # Endpoint slices name ports; their numbers are those of the pods.
         name = port.get("name") or ""
         if next(ready_addresses(slices, name), None) is None:
             return (
@@ -134,6 +137,7 @@ class Availability(Controller):
             answer = await self._proxy.ask(service, service.path, [], PROBE_SECONDS)
         except CallFailed as fault:
             return "False", "FailedDiscoveryCheck", f'{said}Get "{url}": {fault}'
+        # Nothing was learned about the server: the fault is in its configuration, or here.
         except (Unresolved, ValueError, OSError):
             return None
         answer.close()
@@ -147,6 +151,7 @@ class Availability(Controller):
             return
         wanted = dict(zip(("status", "reason", "message"), found, strict=True))
         conditions = (decode(record.value).get("status") or {}).get("conditions") or []
+        # Unchanged: the time of the transition must not move.
         if any(c.get("type") == "Available" and wanted.items() <= c.items() for c in conditions):
             return
 

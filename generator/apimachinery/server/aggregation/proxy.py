@@ -70,6 +70,7 @@ class Proxy:
         destination = Destination(
             destination.root,
             destination.path,
+            # Written again from what was read: a query that two parsers could read differently does not go on.
             plain_query(request.query),
             destination.tls,
             destination.server_name,
@@ -82,7 +83,9 @@ class Proxy:
         try:
             answer = await relay(self._outgoing, request, destination)
         except CallFailed as fault:
+            # As text, not as a Status: clients of kube-apiserver get it so.
             return _text(503, f"{_said(str(fault))}\n")
+        # Following it would take the client's identity to an address that nobody authorized.
         if 300 <= answer.status < 400 and any(name.lower() == "location" for name, _ in answer.headers):
             if isinstance(answer, StreamResponse):
                 await answer.parts.aclose()  # type: ignore[attr-defined]

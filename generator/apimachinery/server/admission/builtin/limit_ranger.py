@@ -40,6 +40,7 @@ class LimitRanger(Plugin):
             if told:
                 metadata = metadata_of(obj)
                 text = f"LimitRanger plugin set: {'; '.join(told)}"
+                # One annotation tells what was set, as with kube-apiserver.
                 metadata["annotations"] = {**(metadata.get("annotations") or {}), ANNOTATION: text}
 
     def validate(self, operation: Operation) -> None:
@@ -60,6 +61,7 @@ class LimitRanger(Plugin):
         resize = target.subresource == "resize" and _is_pod(operation)
         if target.subresource and not resize:
             return
+        # Finalizers of what is being deleted must come off, whatever the limits say.
         if old is not None and (
             "deletionTimestamp" in old["metadata"] or (_is_pod(operation) and not resize)
         ):

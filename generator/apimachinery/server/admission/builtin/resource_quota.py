@@ -66,6 +66,7 @@ class Charges:
     def add(self, quota: tuple[str, str], key: str, given: Amounts) -> None:
         """Notes what an object, by its storage key, was counted for."""
         moment = time.monotonic()
+        # Charges that were given up are dropped when the next one comes.
         left = [charge for charge in self._open.get(quota, ()) if charge.until > moment]
         self._open[quota] = [*left, _Charge(key, given, moment + ON_ITS_WAY_SECONDS)]
 
@@ -80,6 +81,7 @@ class Charges:
 
     def still(self, quota: tuple[str, str]) -> tuple[Amounts, float]:
         """What is on its way of a quota, and in how many seconds the last of it is given up (0 for nothing)."""
+        # A request that died without a word must not count for ever.
         moment = time.monotonic()
         left = [charge for charge in self._open.get(quota, ()) if charge.until > moment]
         total: Amounts = {}
@@ -107,6 +109,7 @@ class ResourceQuota(Plugin):
     def validate(self, operation: Operation) -> Waiting:
         """Raises ApiError 403; waits while quotas are written."""
         target, obj = operation.target, operation.obj
+        # Most namespaces have no quota: this is the way of most requests.
         if not target.namespace or obj is None or not (quotas := self._quotas.every(target.namespace)):
             return None
         resource = (target.served.group, target.served.plural)
@@ -121,8 +124,10 @@ class ResourceQuota(Plugin):
             if not names or not is_about(resource, quota.get("spec") or {}, obj):
                 continue
             name = quota["metadata"]["name"]
+            # A quota of requests.cpu, say, needs a request of every container.
             if why := missing(resource, obj, names):
                 raise _refusal(operation, f"failed quota: {name}: {why}")
+            # Until the controller has counted, nothing may be added.
             if names - ((quota.get("status") or {}).get("used") or {}).keys():
                 told = ",".join(sorted(names))
                 raise _refusal(operation, f"status unknown for quota: {name}, resources: {told}")
@@ -132,6 +137,7 @@ class ResourceQuota(Plugin):
             asked.append((quota, {key: each for key, each in more.items() if key in names and each.value}))
         due = [(quota, more) for quota, more in asked if more]
         for quota, more in due:
+            # All quotas are checked before any is charged, so that a refusal leaves nothing to take back.
             _check(operation, quota, more)
         if not due or operation.dry_run or self._writer is None:
             return None
@@ -149,6 +155,7 @@ class ResourceQuota(Plugin):
 
             def charge(present: Json, more: Amounts = more) -> Json:
                 status = present.get("status") or {}
+                # Checked again on the quota as it is by now: another request may have used it up.
                 _check(operation, present, more)
                 used = amounts(status.get("used"))
                 for each, amount in more.items():
@@ -178,6 +185,7 @@ def _handles(operation: Operation, resource: tuple[str, str]) -> bool:
         return _deadline(operation.obj) != _deadline(operation.old)
     if operation.target.subresource:
         return False
+    # Only Services and claims can grow by an update.
     return operation.verb == "CREATE" or (operation.verb == "UPDATE" and resource in (SERVICES, CLAIMS))
 
 

@@ -50,12 +50,15 @@ class ServiceAccount(Plugin):
         if obj is None or operation.verb != "CREATE" or operation.target.subresource:
             return None
         spec = obj["spec"]
+        # The kubelet made it; it cannot have a token of its own.
         if _is_mirror(obj):
             _check_mirror(operation, spec)
             return None
         name = spec.get("serviceAccountName") or DEFAULT
+        # The older field is kept equal to the newer one.
         spec["serviceAccountName"] = spec["serviceAccount"] = name
         account = self._accounts.get(name, operation.target.namespace)
+        # Only for the default account: no controller makes any other.
         if account is None and name == DEFAULT:
             return wait_for(partial(self._wait, operation, spec))
         self._complete(operation, spec, account)
@@ -76,6 +79,7 @@ class ServiceAccount(Plugin):
             raise _refusal(operation, f"{why}serviceaccount {go_quote(name)} not found")
         if _mounts(spec, account):
             _mount(spec)
+        # The pod's own pull secrets count before those of the account.
         pull_secrets = account.get("imagePullSecrets")
         if pull_secrets and not spec.get("imagePullSecrets"):
             spec["imagePullSecrets"] = [dict(each) for each in pull_secrets]
@@ -123,6 +127,7 @@ def _check_mirror(operation: Operation, spec: Json) -> None:
 
 
 def _mounts(spec: Json, account: Json) -> bool:
+    # The pod's choice counts before the account's.
     for holder in (spec, account):
         if holder.get("automountServiceAccountToken") is not None:
             return bool(holder["automountServiceAccountToken"])
@@ -141,10 +146,12 @@ def _mount(spec: Json) -> None:
     for key in ("initContainers", "containers"):
         for container in items(spec, key):
             mounts = container.get("volumeMounts") or []
+            # Something is mounted there on purpose.
             if any(each.get("mountPath") == MOUNT_PATH for each in mounts):
                 continue
             container["volumeMounts"] = [*mounts, {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}]
             mounted = True
+    # No volume where no container uses it.
     if mounted and not is_there:
         spec["volumes"] = [*volumes, _token_volume(name)]
 
@@ -152,6 +159,7 @@ def _mount(spec: Json) -> None:
 def _token_volume(name: str) -> Json:
     namespace = {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
     sources = [
+        # 3607 seconds: the length that marks tokens of pods (see service_accounts).
         {"serviceAccountToken": {"expirationSeconds": TOKEN_SECONDS, "path": "token"}},
         {"configMap": {"name": ROOT_CA, "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
         {"downwardAPI": {"items": [namespace]}},

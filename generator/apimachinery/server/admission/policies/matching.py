@@ -90,12 +90,14 @@ def _rule_matches(rule: Mapping[str, Any], verb: str, asked: Asked) -> bool:
 
 
 def _has(words: Any, word: str) -> bool:
+    # An empty list matches nothing.
     return bool(words) and ("*" in words or word in words)
 
 
 def _resource_matches(text: str, asked: Asked) -> bool:
     resource, _, subresource = text.partition("/")
     return resource in ("*", asked.resource) and (
+        # "*" alone names resources, not their subresources.
         subresource == asked.subresource or (subresource == "*" and "/" in text)
     )
 
@@ -139,6 +141,7 @@ class MatchConstraints:
         if self._excluded.match(operation.verb, asked):
             return None
         served = operation.target.served
+        # Without rules everything is matched: bindings need not repeat those of their policy.
         if self.has_rules and not self.rules.match(operation.verb, asked):
             other = self._other_version(operation.verb, asked, versions) if self._equivalent else None
             if other is None:
@@ -148,6 +151,7 @@ class MatchConstraints:
             labels = labels_of_namespace(operation)
             if labels is not None and not self._namespaces.matches(labels):
                 return None
+        # Old or new: a policy must see an object that is about to lose its label.
         if self._objects is not None and not any(
             self._objects.matches(_labels(obj)) for obj in (operation.obj, operation.old) if obj is not None
         ):
@@ -169,6 +173,7 @@ class MatchConstraints:
     def _other_version(self, verb: str, asked: Asked, versions: Iterable[Served]) -> Served | None:
         for served in versions:
             other = _at_version(asked, served)
+            # Exclusions hold at every version.
             if other != asked and self.rules.match(verb, other) and not self._excluded.match(verb, other):
                 return served
         return None
@@ -192,6 +197,7 @@ class Candidates(Generic[Item]):
 
     def of(self, operation: Operation) -> list[Item]:
         """What may be about an operation, in order."""
+        # New kinds and versions may fall under the rules.
         if self._found_of != self._catalog.generation:
             self._found.clear()
             self._found_of = self._catalog.generation
@@ -240,6 +246,7 @@ class NamespaceLabels:
         if not target.served.namespaced:
             return None
         namespace = self.object(target.namespace)
+        # A namespace that is gone counts as one without labels.
         return _labels(namespace) if namespace is not None else {}
 
     def object(self, name: str) -> Json | None:
