@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apimachinery.storage.etcd import http2, messages, rpc
-from apimachinery.storage.etcd.hpack import BadBlock, BlockDecoder, encoded
+from apimachinery.storage.etcd.fields import BadBlock, BlockDecoder, encoded
 
 HEAD = struct.Struct(">BHBBL")
 DATA, HEADERS, RESET, SETTINGS, PING, GOAWAY, UPDATE, MORE = 0, 1, 3, 4, 6, 7, 8, 9
 ENDS, ACK, WHOLE, PADDED, PRIORITY = 1, 1, 4, 8, 32
-GOOD = encoded(((b":status", b"200"), (b"content-type", b"application/grpc")))
-OKAY = encoded(((b"grpc-status", b"0"), (b"grpc-message", b"")))
+GOOD = encoded((b":status", b"200"), (b"content-type", b"application/grpc"))
+OKAY = encoded((b"grpc-status", b"0"), (b"grpc-message", b""))
 
 
 def frame(kind: int, flags: int, number: int, payload: bytes = b"") -> bytes:
@@ -173,7 +173,7 @@ def test_any_bytes_are_a_block_or_a_bad_one(block):
 
 @given(st.dictionaries(st.binary(max_size=300), st.binary(max_size=300)))
 def test_what_is_encoded_is_decoded(fields):
-    assert BlockDecoder().fields(encoded(fields.items())) == fields
+    assert BlockDecoder().fields(encoded(*fields.items())) == fields
 
 
 def test_calls_of_one_turn_leave_as_one_write_and_are_answered_in_any_order(peer):
@@ -333,7 +333,7 @@ WITHOUT_BODY = frame(HEADERS, WHOLE, 1, GOOD) + TRAILERS
         (frame(RESET, 0, 1, b"1"), rpc.UNAVAILABLE, "does not speak HTTP/2", False),
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", rpc.UNAVAILABLE, "does not speak HTTP/2: a frame of", False),
         (frame(5, WHOLE, 1, bytes(8)), rpc.UNAVAILABLE, "a push", False),
-        (frame(HEADERS, WHOLE, 1, b"\xff"), rpc.UNAVAILABLE, "cut off", False),
+        (frame(HEADERS, WHOLE, 1, b"\xff"), rpc.UNAVAILABLE, "cannot be decoded", False),
         (
             frame(HEADERS, 0, 1, GOOD) + frame(PING, 0, 0, bytes(8)),
             rpc.UNAVAILABLE,
@@ -360,7 +360,7 @@ WITHOUT_BODY = frame(HEADERS, WHOLE, 1, GOOD) + TRAILERS
         ),
         (frame(HEADERS, WHOLE | ENDS, 1, GOOD), rpc.UNKNOWN, "named no status", False),
         (
-            frame(HEADERS, WHOLE | ENDS, 1, encoded(((b":status", b"503"),))),
+            frame(HEADERS, WHOLE | ENDS, 1, encoded((b":status", b"503"))),
             rpc.UNAVAILABLE,
             "HTTP status 503",
             False,
@@ -370,7 +370,7 @@ WITHOUT_BODY = frame(HEADERS, WHOLE, 1, GOOD) + TRAILERS
                 HEADERS,
                 WHOLE | ENDS,
                 1,
-                GOOD + encoded(((b"grpc-status", b"9"), (b"grpc-message", b"a%20%C3%A4%"))),
+                GOOD + encoded((b"grpc-status", b"9"), (b"grpc-message", b"a%20%C3%A4%")),
             ),
             9,
             "a ä%",

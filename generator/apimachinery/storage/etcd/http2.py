@@ -20,7 +20,7 @@ import struct
 from collections import deque
 from typing import Protocol, cast
 
-from apimachinery.storage.etcd.hpack import BadBlock, BlockDecoder, Fields
+from apimachinery.storage.etcd.fields import BadBlock, BlockDecoder, Fields
 
 PING_SECONDS = 10.0
 ANSWER_SECONDS = 5.0

@@ -18,7 +18,7 @@ from urllib.parse import unquote_to_bytes
 from google.protobuf.message import DecodeError
 
 from apimachinery.storage.etcd import http2
-from apimachinery.storage.etcd.hpack import Fields, encoded
+from apimachinery.storage.etcd.fields import Fields, encoded
 
 CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, PERMISSION_DENIED, RESOURCE_EXHAUSTED = 1, 2, 4, 7, 8
 UNIMPLEMENTED, INTERNAL, UNAVAILABLE, UNAUTHENTICATED = 12, 13, 14, 16
@@ -217,7 +217,7 @@ class RpcChannel:
         answers = Answers()
         timer = asyncio.get_running_loop().call_later(seconds, answers.late)
         limit = b"%dm" % max(int(seconds * 1000), 1)
-        fields = self._of(path) + encoded(((b"grpc-timeout", limit),))
+        fields = self._of(path) + encoded((b"grpc-timeout", limit))
         answers.stream = connection.begin(fields, answers, _framed(request), ends=True)
         try:
             return _parsed(response.FromString, await answers.whole())
@@ -239,14 +239,12 @@ class RpcChannel:
         fields = self._paths.get(path)
         if fields is None:
             fields = self._paths[path] = encoded(
-                (
-                    (b":method", b"POST"),
-                    (b":scheme", b"http" if self._tls is None else b"https"),
-                    (b":path", path.encode()),
-                    (b":authority", self._endpoint.encode()),
-                    (b"te", b"trailers"),
-                    (b"content-type", b"application/grpc"),
-                )
+                (b":method", b"POST"),
+                (b":scheme", b"http" if self._tls is None else b"https"),
+                (b":path", path.encode()),
+                (b":authority", self._endpoint.encode()),
+                (b"te", b"trailers"),
+                (b"content-type", b"application/grpc"),
             )
         return fields
 
