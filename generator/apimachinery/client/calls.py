@@ -116,6 +116,7 @@ def query(**parameters: str | int | bool | Sequence[str] | None) -> str:
     pairs: list[tuple[str, str]] = []
     for name, value in parameters.items():
         if isinstance(value, str) or not isinstance(value, Sequence):
+            # Unset options are left out, so that the server's own defaults hold.
             if value is not None and value != "" and value is not False:
                 pairs.append((name, "true" if value is True else str(value)))
         else:
@@ -266,6 +267,7 @@ def create(target: Target, codec: Codec[T], obj: Any, options: WriteOptions) -> 
     target.require_namespace()
     path = target.collection() + options.query()
     request = Request("POST", path, {"Content-Type": JSON}, codec.encode(obj))
+    # Not repeatable: a second try of one that went through would meet AlreadyExists.
     return Call(request, codec.decode, repeatable=False)
 
 
@@ -277,6 +279,7 @@ def create_subresource(
 
     def decode(raw: bytes) -> T | None:
         answer = UNSTRUCTURED.decode(raw)
+        # Some servers answer with a Status, some with an object.
         return None if answer.get("kind") == "Status" else codec.decode(raw)
 
     path = target.path(name, subresource) + options.query()
@@ -308,6 +311,7 @@ def patch(
     raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
     path = target.path(name, subresource) + options.query(force=force or None)
     request = Request("PATCH", path, {"Content-Type": kind.value}, raw)
+    # An apply states the wanted fields, so that a second one changes nothing.
     return Call(request, codec.decode, repeatable=kind is PatchType.APPLY)
 
 
@@ -379,6 +383,7 @@ class WatchOptions:
 def watch(target: Target, selection: ListOptions, options: WatchOptions) -> Request:
     """The request of a watch; ``event`` reads its lines."""
     if options.initial_events:
+        # Required by the API together with sendInitialEvents.
         selection = replace(selection, resource_version_match="NotOlderThan")
     parameters = selection.query(
         watch=True,

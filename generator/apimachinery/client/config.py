@@ -169,6 +169,7 @@ class Config:
             raise ConfigError(f"{token_file}: no service account token is mounted here")
         named = folder / "namespace"
         return cls(
+            # An IPv6 address needs brackets in a URL.
             server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
             certificate_authority=FileBytes.read(str(folder / "ca.crt"), "certificate-authority"),
             token_file=str(token_file),
@@ -196,6 +197,7 @@ def _files(path: str | os.PathLike[str] | None, env: Mapping[str, str]) -> list[
         return [explicit]
     if listed := env.get("KUBECONFIG"):
         found = [Path(name).expanduser() for name in listed.split(os.pathsep) if name]
+        # As kubectl: files that do not exist are passed over, unless all of them are.
         kept = [name for name in found if name.is_file()]
         if found and not kept:
             raise ConfigError(f"KUBECONFIG names no file that exists: {listed}")
@@ -232,6 +234,7 @@ def merge_files(files: list[Path]) -> dict[str, Any]:
                 body = entry.get(inner) or {}
                 if not isinstance(body, dict):
                     raise ConfigError(f"{file}: {section}[{entry['name']}]: {inner} must be a map")
+                # The first file that has a name gives the whole entry.
                 merged[section].setdefault(entry["name"], _absolute(body, file.resolve()))
         merged["current-context"] = merged["current-context"] or document.get("current-context") or ""
     return merged
@@ -272,6 +275,7 @@ def from_document(
             f'cluster "{chosen.get("cluster")}": server must be an http or https URL, not "{server}"'
         )
     return Config(
+        # Paths of the API begin with a slash.
         server=server.rstrip("/"),
         namespace=chosen.get("namespace") or "default",
         certificate_authority=_material(cluster, "certificate-authority"),

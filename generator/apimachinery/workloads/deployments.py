@@ -62,10 +62,12 @@ async def reconcile(cluster: ClusterView, deployment: Json) -> float | None:
     present = cluster.objects(SETS, deployment["metadata"]["namespace"])
     sets = await claim(cluster, SETS, deployment, present, selects)
     work = _Rollout(cluster, deployment, sets)
+    # What is being deleted makes nothing new; its status still shows what is left.
     if is_going(deployment):
         await work.show_state()
         return None
     await work.note_pause()
+    # A size that changed in the middle of a rollout is spread first, as kube-controller-manager does.
     if deployment["spec"].get("paused") or any(
         _desired(each) not in (None, replicas(deployment)) for each in _active(sets)
     ):
@@ -106,6 +108,7 @@ class _Rollout:
         reason = (condition or {}).get("reason")
         if (
             self.deployment["spec"].get("progressDeadlineSeconds") is None
+            # A deadline that has passed is not taken back by a pause.
             or reason == "ProgressDeadlineExceeded"
         ):
             return
@@ -130,9 +133,11 @@ class _Rollout:
             size = newest_size(self.deployment, self.new, self.sets)
             if replicas(self.new) > replicas(self.deployment):
                 size = replicas(self.deployment)
+            # One step for each look: the event of this change brings the next one.
             if await self._resize(self.new, size):
                 return await self._show_rollout()
         old = _active(self.old)
+        # The old ones shrink only by what the new ones have made available.
         if total(old) and (sizes := shrunk(self.deployment, self.new, old)):
             for each in old:
                 if each["metadata"]["uid"] in sizes:
@@ -146,6 +151,7 @@ class _Rollout:
         """Ends all old pods, and then makes the new ones."""
         await self._find_new(create=False)
         resized = [await self._resize(each, 0) for each in _active(self.old)]
+        # Pods of the old template must have ended, not only be on their way.
         if any(resized) or self._old_pods_run():
             return await self._show_rollout()
         if self.new is None:
@@ -174,6 +180,7 @@ class _Rollout:
         else:
             return
         assert self.new is not None
+        # An older ReplicaSet that is rolled back to keeps its name, and gets a new revision.
         revision = _revision(self.new)
         if _revision(self.deployment) != revision:
             text = str(revision)
@@ -202,6 +209,7 @@ class _Rollout:
         former = 0 if present is None else _revision(present)
         if former < revision:
             notes[REVISION] = str(revision)
+            # Revisions that a ReplicaSet had before are listed, oldest first, up to a limit.
             if present is not None and former:
                 history = (present["metadata"].get("annotations") or {}).get(HISTORY, "")
                 joined = f"{history},{former}" if history else str(former)
@@ -211,6 +219,7 @@ class _Rollout:
     async def _create_new(self, revision: int) -> None:
         deployment = self.deployment
         status, spec = deployment.get("status") or {}, deployment["spec"]
+        # collisionCount is part of the hash, so a collision leads to another name.
         digest = template_hash(spec["template"], status.get("collisionCount") or 0)
         template = deepcopy(spec["template"])
         template.setdefault("metadata", {}).setdefault("labels", {})[HASH] = digest
@@ -268,6 +277,7 @@ class _Rollout:
         wanted, surge = replicas(self.deployment), limits(self.deployment)[0]
         notes = {DESIRED: str(wanted), MOST: str(wanted + surge)}
         resized = replicas(each) != size
+        # Annotations alone may be out of date, after a change of maxSurge.
         if not resized and notes.items() <= (each["metadata"].get("annotations") or {}).items():
             return False
 
@@ -293,6 +303,7 @@ class _Rollout:
             elif only is not None:
                 await self._resize(only, replicas(only))
             return
+        # The newest has all pods: what is left of the old ones goes.
         if self._is_saturated():
             for each in _active(self.old):
                 await self._resize(each, 0)
@@ -315,6 +326,7 @@ class _Rollout:
         kept = [each for each in self.old if not is_going(each)]
         if limit is None or len(kept) <= limit:
             return
+        # The oldest first, by revision and not by age.
         for each in sorted(kept, key=_revision)[: len(kept) - limit]:
             status = each.get("status") or {}
             observed = status.get("observedGeneration", 0) >= each["metadata"].get("generation", 0)
@@ -340,6 +352,7 @@ class _Rollout:
 
 def _plain(template: Json) -> Json:
     """A template without the label that ReplicaSets add to it."""
+    # Set by whoever made it; it says nothing about the template.
     metadata = dict(template.get("metadata") or {})
     metadata.pop("creationTimestamp", None)
     labels = {key: value for key, value in (metadata.pop("labels", None) or {}).items() if key != HASH}

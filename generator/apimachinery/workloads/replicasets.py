@@ -24,6 +24,7 @@ async def reconcile(cluster: ClusterView, owner: Json) -> float | None:
     spec, metadata = owner["spec"], owner["metadata"]
     selects = selector(owner)
     present = cluster.objects("pods", metadata["namespace"])
+    # Pods that are ending count no more, but are shown in the status.
     ending = [pod for pod in present if is_going(pod) and not has_ended(pod) and is_controlled_by(pod, owner)]
     pods = await claim(cluster, "pods", owner, [pod for pod in present if is_active(pod)], selects)
     failure: ApiError | None = None
@@ -32,6 +33,7 @@ async def reconcile(cluster: ClusterView, owner: Json) -> float | None:
         pods, failure = await _scale(cluster, resource, owner, pods, wanted)
     status = _status(cluster, owner, pods, ending, failure, wanted)
     await write_status(cluster, resource, owner, status)
+    # After the status, which says why.
     if failure is not None:
         raise failure
     least = spec.get("minReadySeconds") or 0
@@ -48,6 +50,7 @@ async def _scale(
         )
         return [*pods, *made], failure
     related = _related(cluster, resource, owner)
+    # At most BURST in one look, as in kube-controller-manager.
     leaving = first_to_go(pods, related, cluster.now())[: min(len(pods) - wanted, BURST)]
     await asyncio.gather(*(cluster.delete("pods", pod) for pod in leaving))
     gone = {pod["metadata"]["uid"] for pod in leaving}
@@ -70,6 +73,7 @@ async def create_pods(cluster: ClusterView, pods: Sequence[Json]) -> tuple[list[
                 return made, answer
             if isinstance(answer, BaseException):
                 raise answer
+        # Slow start: a refusal costs as many requests as were made well before it.
         size *= 2
     return made, None
 
@@ -108,6 +112,7 @@ def _status(
         "conditions": old.get("conditions") or [],
     }
     if owner["kind"] == "ReplicaSet":
+        # ReplicationControllers have no such field.
         status["terminatingReplicas"] = len(ending)
     if failure is None:
         status["conditions"] = without(status["conditions"], "ReplicaFailure")
