@@ -34,7 +34,7 @@ AUTOSCALING = (
     "cpu-initialization-period=0s",
     "downscale-stabilization=1s",
 )
-LOOKS_SECONDS, LOOKS = 15, 4
+LOOKS_SECONDS, LOOKS = 15, 8
 """How often an autoscaler looks, and after how many looks it has nothing more to change."""
 
 

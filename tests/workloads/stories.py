@@ -362,10 +362,11 @@ def let_go(objects: Objects) -> None:
 
 
 def fail(objects: Objects) -> None:
+    """As a kubelet that evicts a pod writes it: what a container's restarts bring depends on the moment."""
     pods = objects.all("pods")
     if pods:
-        notes = {NOTE + "fail-after": "0s"}
-        objects.patch("pods", pods[0]["metadata"]["name"], metadata={"annotations": notes})
+        failed = {"phase": "Failed", "reason": "Evicted"}
+        objects.patch("pods", pods[0]["metadata"]["name"], subresource="status", status=failed)
 
 
 def patched(plural: str, **fields: Any) -> Callable[[Objects], object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -49,6 +50,19 @@ def test_a_stateful_set_has_names_claims_and_an_order(objects: Objects) -> None:
     assert len(names(objects, "persistentvolumeclaims")) == 3
     status = objects.get("statefulsets", "web")["status"]
     assert (status["replicas"], status["readyReplicas"], status["currentReplicas"]) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(("strategy", "image"), [(None, "image:2"), ({"type": "RollingUpdate"}, "image:1")])
+def test_a_pod_that_is_lost_during_an_update(objects: Objects, strategy: Any, image: str) -> None:
+    """With an update strategy by default the lost pod is of the new revision at once, as in kube-controller-manager."""
+    how = {"updateStrategy": strategy} if strategy else {}
+    objects.workload("statefulsets", serviceName="web", replicas=3, **how)
+    never = template(image="image:2")
+    never["metadata"]["annotations"] = {"node.kubewright.dev/ready": "false"}
+    objects.patch("statefulsets", "web", spec={"template": never})
+    assert objects.images() == ["image:1", "image:1", "image:2"]
+    objects.delete("pods", "web-0")
+    assert objects.get("pods", "web-0")["spec"]["containers"][0]["image"] == image
 
 
 def test_a_stateful_set_updates_down_to_its_partition(objects: Objects) -> None:

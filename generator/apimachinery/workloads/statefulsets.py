@@ -166,16 +166,17 @@ class _Step:
         return pod
 
     def _revision_for(self, number: int) -> Json:
-        """A pod below the partition, or of those that an update has not come to, is of the old revision."""
+        """A pod below the partition is of the old revision; another that is made during an update is of the new one."""
         if self.current["metadata"]["name"] == self.update["metadata"]["name"]:
             return self.update
         if self.strategy.get("type") == "OnDelete":
             return self.update
-        partition = (self.strategy.get("rollingUpdate") or {}).get("partition")
-        if partition is not None and number < self.first + partition:
-            return self.current
-        left = (self.owner.get("status") or {}).get("currentReplicas", 0)
-        return self.current if not partition and number < self.first + left else self.update
+        rolling = self.strategy.get("rollingUpdate")
+        if rolling is None:  # nobody said how: those that an update has not come to keep what they had
+            left = (self.owner.get("status") or {}).get("currentReplicas", 0)
+        else:
+            left = rolling.get("partition") or 0
+        return self.current if number < self.first + left else self.update
 
     def _claim_templates(self) -> Sequence[Json]:
         return self.owner["spec"].get("volumeClaimTemplates") or ()
