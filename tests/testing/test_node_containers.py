@@ -175,3 +175,54 @@ def test_a_resize_is_seen_in_the_status(server: ApiServer, policy: str, restarts
     assert (shown["restartCount"], shown["ready"]) == (restarts, True)
     assert found["status"]["observedGeneration"] == found["metadata"]["generation"] == 2
     assert said(server, found, "head -n 1 /sys/fs/cgroup/cpu.max") == "30000 100000\n"
+
+
+def test_containers_share_volumes_below_their_mounts(server: ApiServer) -> None:
+    volumes = [{"name": "shared", "emptyDir": {}}, {"name": "other", "emptyDir": {}}]
+    found = pod(server, "shares", spec={"volumes": volumes}, env=[{"name": "PLACE", "value": "deep"}])
+    (container,) = found["spec"]["containers"]
+    container["volumeMounts"] = [
+        {"name": "shared", "mountPath": "/data"},
+        {"name": "shared", "mountPath": "/part", "subPathExpr": "$(PLACE)"},
+        {"name": "other", "mountPath": "/data/other/"},
+    ]
+    beside = {"name": "d", "image": "i", "volumeMounts": [{"name": "shared", "mountPath": "/elsewhere"}]}
+    found["spec"]["containers"].append(beside)
+    shell = NodeBehaviour().execute
+
+    def run(name: str, line: str) -> str:
+        ran = shell(Command(found, name, ("sh", "-c", line)))
+        assert isinstance(ran.stdout, bytes)
+        return (ran.stdout + ran.stderr).decode()
+
+    assert run("c", "echo a > /data/a; echo b > /part/b; echo c > /data/other/c; echo d > /d") == ""
+    assert (
+        run("c", "cat /data/a /data/deep/b /data/other/c /d; test -d /data/deep; echo $?")
+        == "a\nb\nc\nd\n0\n"
+    )
+    assert run("d", "cat /elsewhere/a /elsewhere/deep/b; ls /elsewhere; ls /data") == (
+        "a\nb\na\ndeep\nls: /data: No such file or directory\n"
+    )
+    assert run("d", "rm /elsewhere/a; cat /elsewhere/a") == "cat: /elsewhere/a: No such file or directory\n"
+    assert run("c", "ls /data") == "deep\nother\n"
+
+
+def test_sysctls_are_those_of_the_pod(server: ApiServer) -> None:
+    given = [{"name": "kernel.shm_rmid_forced", "value": "1"}]
+    found = pod(server, "tuned", spec={"securityContext": {"sysctls": given}})
+    assert said(server, found, "sysctl kernel.shm_rmid_forced") == "kernel.shm_rmid_forced = 1\n"
+    assert said(server, found, "sysctl net.x") == "sysctl: error: 'net.x' is an unknown key\n"
+
+
+def test_a_pod_whose_ports_another_has_is_not_admitted(server: ApiServer) -> None:
+    ports = [{"containerPort": 21017, "hostPort": 21017}]
+    node = {"nodeName": "kubewright-node"}
+    assert pod(server, "first", spec=node, ports=ports)["status"]["phase"] == "Running"
+    status = pod(server, "second", spec=node, ports=ports)["status"]
+    assert (status["phase"], status["reason"]) == ("Failed", "NodePorts")
+    assert status["message"].startswith(
+        "Pod was rejected: Predicate NodePorts failed: node(s) didn't have free"
+    )
+    server.request("DELETE", f"{PODS}/first")
+    server.settle()
+    assert pod(server, "third", spec=node, ports=ports)["status"]["phase"] == "Running"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from apimachinery.meta.json import Json
@@ -12,6 +12,7 @@ from .board import PODS, Board, NodePods, requests_of
 from .node_terms import asks_for
 from .tolerations import CORDONED, untolerated
 
+NO_PORTS = "node(s) didn't have free ports for the requested pod ports"
 Refuses = Callable[[NodePods], Iterator["NodeMisfit"]]
 
 
@@ -68,9 +69,16 @@ def _of_room(pod: Json, here: NodePods) -> Iterator[NodeMisfit]:
         if amount > 0 and here.used.get(name, 0) + amount > capacity:
             text = "Too many pods" if name == PODS else f"Insufficient {name}"
             yield NodeMisfit(text, curable=amount <= capacity)
-    taken = {port for other in here.pods for port in _ports(other)}
-    if any(_clash(port, other) for port in _ports(pod) for other in taken):
-        yield NodeMisfit("node(s) didn't have free ports for the requested pod ports", curable=True)
+    if ports_clash(pod, here.pods):
+        yield NodeMisfit(NO_PORTS, curable=True)
+
+
+def ports_clash(pod: Json, others: Iterable[Json]) -> bool:
+    """Whether a pod wants a port of its node that one of the others has."""
+    wanted = [*_ports(pod)]
+    return bool(wanted) and any(
+        _clash(port, taken) for other in others for taken in _ports(other) for port in wanted
+    )
 
 
 def _ports(pod: Json) -> Iterator[tuple[str, str, int]]:

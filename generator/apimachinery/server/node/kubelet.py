@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.clock import monotonic
 from apimachinery.meta.errors import ApiError
+from apimachinery.scheduling.filters import NO_PORTS, ports_clash
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.controllers.controller import Controller, Source
@@ -93,6 +94,10 @@ class SimulatedNode(Controller):
     async def _go_on(self, target: WriteTarget, pod: Json, known: PodLife) -> float | None:
         if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
             return None
+        if not known.lives and ports_clash(pod, self._beside(known)):
+            target.subresource = "status"
+            await self._writer.update(target, _rejected)
+            return None
         plan, moment = self._plan(pod, known), monotonic()
         address = _address(known.uid)
         pod["status"] = {**(pod.get("status") or {}), **known.addresses(address)}
@@ -106,6 +111,14 @@ class SimulatedNode(Controller):
             await self._writer.update(target, lambda obj: known.write(obj, plan, moment, address))
             known.written = picture
         return None if wait == FOREVER else max(moment + wait - monotonic(), 0.0)
+
+    def _beside(self, known: PodLife) -> Iterator[Json]:
+        """The pods that run on the same node."""
+        for key, other in self._pods.items():
+            record = self.cache.resource(PODS).get(key) if other.host == known.host and other.lives else None
+            pod = {} if record is None else decode(record.value)
+            if pod and (pod.get("status") or {}).get("phase") == "Running":
+                yield pod
 
     def _begin(self, pod: Json, variables: FindVariables, container: Json) -> CommandRun | None:
         self._variables.require(pod, container)
@@ -147,6 +160,13 @@ class SimulatedNode(Controller):
 
         await self._writer.update(replace(target, subresource="status"), transform)
         return LOOK_SECONDS
+
+
+def _rejected(pod: Json) -> Json:
+    """A pod that a kubelet does not admit, as a scheduler would not have placed it."""
+    message = f"Pod was rejected: Predicate NodePorts failed: {NO_PORTS}"
+    changes = {"phase": "Failed", "reason": "NodePorts", "message": message}
+    return {**pod, "status": {**(pod.get("status") or {}), **changes}}
 
 
 def _address(uid: str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequenc
 from dataclasses import replace
 
 from apimachinery.meta.json import Json
+from apimachinery.server.node.arithmetic import is_number, summed
 from apimachinery.server.node.commands import Command, Pod, Ran
 
 LONGEST_SLEEP = 3600.0
@@ -279,7 +280,7 @@ def _holds(files: Files, given: list[str]) -> bool | None:
             return one == other
         case [one, "!=", other]:
             return one != other
-        case [one, compared, other] if compared in _COMPARED and _is_number(one) and _is_number(other):
+        case [one, compared, other] if compared in _COMPARED and is_number(one) and is_number(other):
             return _COMPARED[compared](int(one), int(other))
     return None
 
@@ -288,47 +289,9 @@ def _is_folder(files: Files, path: str) -> bool:
     return any(name.startswith(absolute(path).rstrip("/") + "/") for name in files)
 
 
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"[-+]?[0-9]{1,18}", text) is not None
-
-
-_TERM = re.compile(r"\s*([0-9]{1,18}|\$?[A-Za-z_]\w*|[-+*/%()])")
-_OPERATIONS: dict[str, Callable[[int, int], int]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": lambda one, other: int(one / other) if other else 0,
-    "%": lambda one, other: one - other * int(one / other) if other else 0,
-}
-
-
-def summed(text: str, variables: Mapping[str, str]) -> int:
-    """The value of ``$((…))``: sums, products and brackets; 0 for what it does not know."""
-    terms = [each.lstrip("$") for each in _TERM.findall(text)]
-
-    def value(least: int) -> int:
-        """Reads an operand and the operators after it: all of them for 0, those of products for 1, none for 2."""
-        term = terms.pop(0) if terms else "0"
-        if term == "(":
-            found = value(0)
-            if terms[:1] == [")"]:
-                terms.pop(0)
-        elif term == "-":
-            found = -value(2)
-        else:
-            term = term if term.isdigit() else variables.get(term, "0")
-            found = int(term) if _is_number(term) else 0
-        while terms and terms[0] in _OPERATIONS and (1 if terms[0] in "*/%" else 0) >= least:
-            sign = terms.pop(0)
-            found = _OPERATIONS[sign](found, value(2 if sign in "*/%" else 1))
-        return found
-
-    return value(0)
-
-
 def _expr(command: Command, files: Files, words: Sequence[str]) -> Ran:
     if not words or any(
-        not (_is_number(word) or word in ("+", "-", "*", "/", "%", "(", ")")) for word in words
+        not (is_number(word) or word in ("+", "-", "*", "/", "%", "(", ")")) for word in words
     ):
         return Ran(stderr=b"expr: syntax error\n", exit_code=2)
     found = summed(" ".join(words), {})
@@ -407,6 +370,19 @@ def _mount(command: Command, files: Files, words: Sequence[str]) -> Ran:
         if kind in (words[1:] or [kind])
     ]
     return Ran("".join(shown).encode())
+
+
+def _sysctl(command: Command, files: Files, words: Sequence[str]) -> Ran:
+    given = (command.pod["spec"].get("securityContext") or {}).get("sysctls") or ()
+    values = {each["name"].replace("/", "."): each["value"] for each in given}
+    out, errors = "", ""
+    for name in words:
+        key = name.replace("/", ".")
+        if key in values:
+            out += f"{key} = {values[key]}\n"
+        else:
+            errors += f"sysctl: error: '{name}' is an unknown key\n"
+    return Ran(out.encode(), errors.encode(), int(bool(errors)))
 
 
 def _tar(command: Command, files: Files, words: Sequence[str]) -> Ran:
@@ -488,6 +464,7 @@ PROGRAMS: dict[str, Callable[[Command, Files, Sequence[str]], Ran]] = {
     "test": _test,
     "[": _test,
     "[[": _test,
+    "sysctl": _sysctl,
     "tail": lambda command, files, words: Ran(stderr=b"tail: only -f /dev/null\n", exit_code=1),
     "tar": _tar,
     "true": _ends(0),

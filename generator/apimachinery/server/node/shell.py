@@ -1,21 +1,21 @@
 """The default of commands in containers: files in memory for each pod, a few programs, and a small ``sh -c``.
 
-``shell_syntax`` has the grammar, ``programs`` what can be run. Volumes are not mounted: a container sees what was
-written into its pod.
+``shell_syntax`` has the grammar, ``programs`` what can be run, ``mounts`` the files that a container sees. Its volumes
+are empty at first, whatever they are of.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections import ChainMap
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
+from apimachinery.server.node.arithmetic import summed
 from apimachinery.server.node.commands import Command, CommandInput, ErrorOutput, Pod, Ran
-from apimachinery.server.node.given_files import given_files
+from apimachinery.server.node.mounts import files_of
 from apimachinery.server.node.programs import (
     LONGEST_SLEEP,
     PROGRAMS,
@@ -26,7 +26,6 @@ from apimachinery.server.node.programs import (
     is_read_only,
     seconds_of,
     substituted,
-    summed,
     whole,
 )
 from apimachinery.server.node.shell_syntax import (
@@ -99,11 +98,8 @@ class ContainerShell:
         return self._files.setdefault(pod["metadata"]["uid"], {})
 
     def _seen(self, command: Command) -> Files:
-        """The files that a command sees; those that it writes are the pod's."""
-        return ChainMap(
-            self.of(command.pod),
-            given_files(command.pod, container_of_command(command)),
-        )
+        """The files that a command sees."""
+        return files_of(command, container_of_command(command), self.of(command.pod))
 
     def __call__(self, command: Command) -> Ran:
         """Runs a command."""
