@@ -279,6 +279,18 @@ def test_slices_and_endpoints_follow_the_pods(objects: Objects) -> None:
     assert "web" not in [each["metadata"]["name"] for each in objects.all("endpoints")]
 
 
+def test_endpoints_are_made_again_but_not_mended(objects: Objects) -> None:
+    """As kube-controller-manager does; slices it mends."""
+    objects.create("services", "web", spec={"selector": LABELS, "ports": [{"port": 80}]})
+    objects.workload("replicasets", replicas=1)
+    before = objects.get("endpoints", "web")["subsets"]
+    others = [{"addresses": [{"ip": "10.1.2.3"}]}]
+    objects.patch("endpoints", "web", subsets=others)
+    assert objects.get("endpoints", "web")["subsets"] == others
+    objects.delete("endpoints", "web")
+    assert objects.get("endpoints", "web")["subsets"] == before
+
+
 def test_endpoints_that_nobody_selects_are_mirrored(objects: Objects) -> None:
     objects.create("services", "own", spec={"ports": [{"port": 80}]})
     addresses = [{"ip": "10.1.2.3", "hostname": "one"}, {"ip": "fd00::1"}]

@@ -261,13 +261,14 @@ def _services_of(cluster: ClusterView, pod: Json) -> Iterator[tuple[str, str]]:
 
 
 def _service_of(cluster: ClusterView, obj: Json) -> Iterator[tuple[str, str]]:
-    """Of a slice by its owner, of Endpoints by their name: what others change is mended."""
-    del cluster
+    """Of a slice by its owner: what others change is mended. Of Endpoints by their name, once they are gone: nobody
+    mends what others write into them until the pods change."""
+    namespace, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
     owner = controller_of(obj)
     if owner is not None and owner["kind"] == "Service":
-        yield obj["metadata"]["namespace"], owner["name"]
-    elif "subsets" in obj:
-        yield obj["metadata"]["namespace"], obj["metadata"]["name"]
+        yield namespace, owner["name"]
+    elif "addressType" not in obj and cluster.get(ENDPOINTS, namespace, name) is None:
+        yield namespace, name
 
 
 def _named_alike(cluster: ClusterView, service: Json) -> Iterator[tuple[str, str]]:
