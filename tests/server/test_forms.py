@@ -53,6 +53,8 @@ PATHS = {
     "..k": ["v"],
     ".spec.nothing": [],
     ".spec.l[9]": [],
+    ".spec.l[-9223372036854775808:9223372036854775807].v": [],
+    ".spec.l[?(@.v<99999999999999999999)].t": [],  # a double, which is not compared with an integer
 }
 
 
@@ -61,7 +63,21 @@ def test_path(path: str) -> None:
     assert parse_path(path).find(OBJECT) == PATHS[path]
 
 
-@pytest.mark.parametrize("path", [".a[", ".a[x", ".a[ 0 ]", '.a["b"]', ".a,b", ".a[?(1)", "..a....b"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".a[",
+        ".a[x",
+        ".a[9223372036854775808]",
+        ".a[0:-9223372036854775809]",
+        ".a[?(@.b==1" + "0" * 400 + ")]",
+        ".a[ 0 ]",
+        '.a["b"]',
+        ".a,b",
+        ".a[?(1)",
+        "..a....b",
+    ],
+)
 def test_bad_path(path: str) -> None:
     with pytest.raises(PathError):
         parse_path(path).find(OBJECT)

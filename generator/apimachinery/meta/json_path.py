@@ -14,13 +14,14 @@ A path is followed only as far as somebody takes what it leads to, and each valu
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from apimachinery.meta.printing import as_go, go_float, go_json
+from apimachinery.meta.printing import INT64_MAX, INT64_MIN, as_go, go_float, go_json
 
 MAX_STEPS = 64
 MAX_FOUND = 10_000
@@ -239,13 +240,28 @@ def _identifier(text: str, place: int, steps: list[PathStep]) -> int:
 def _number(text: str, place: int, steps: list[PathStep]) -> int:
     match = _NUMBER.match(text, place)
     assert match is not None
-    for kind in (int, float):
+    for read in (_int, _double):
         try:
-            steps.append(PathStep(_constant(kind(match[0]))))
+            steps.append(PathStep(_constant(read(match[0]))))
         except ValueError:
             continue
         return match.end()
     raise PathError(f"cannot parse number {match[0]}")
+
+
+def _int(text: str) -> int:
+    """As Go's strconv.Atoi reads it. Raises ValueError, also for what is no int64."""
+    number = int(text)
+    if not INT64_MIN <= number <= INT64_MAX:
+        raise ValueError(text)
+    return number
+
+
+def _double(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):  # as Go's strconv.ParseFloat has it
+        raise ValueError(text)
+    return number
 
 
 def _quoted(text: str, place: int, steps: list[PathStep]) -> int:
@@ -341,7 +357,7 @@ def _slice(match: re.Match[str]) -> PathStep:
     """``[start:end:step]``, of which an index alone is the slice of one."""
     given = [match[1], *((part or "")[1:] for part in (match[2], match[3]))]
     try:
-        start, stop, stride = (int(part) if part else None for part in given)
+        start, stop, stride = (_int(part) if part else None for part in given)
     except ValueError:
         raise PathError(f"array index {match[0]} is not a number") from None
     alone = not match[2]
