@@ -1,7 +1,8 @@
 """Records that no request could store, put straight into a database: the server starts, serves the rest, names each.
 
 The good ones are of every kind that the server itself reads, at its start or in its loops. What is changed of them:
-bytes cut off or flipped, values of other types, odd names, depth, huge numbers, another kind, key or version.
+bytes cut off or flipped, values of other types, odd names, depth, huge numbers, another kind, key or version; and of
+each kind each part in turn, null, empty and missing.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import copy
 import http.client
+import itertools
 import json
 import logging
 import random
@@ -187,6 +189,38 @@ def mutants(
         yield key, data if chance.random() < 0.7 or not data else _spoiled(data, chance)
 
 
+_GONE = object()
+
+
+def emptied(good: list[tuple[str, bytes]], first: int) -> Iterator[tuple[str, bytes]]:
+    """Keys and values to store from revision ``first`` on, ``BATCH`` of them in a database: of each seed each part in
+    turn is null, empty or missing."""
+    numbers = itertools.count()
+    for key, data in good:
+        if _renamed(key, 0) == key:
+            continue
+        for path in _places(json.loads(data)):
+            for value in (None, [], {}, [None], _GONE):
+                number = next(numbers)
+                obj = json.loads(_renamed(data.decode(), number))
+                obj["metadata"]["resourceVersion"] = str(first + number % BATCH)
+                holder = obj
+                for step in path[:-1]:
+                    holder = holder[step]
+                if value is _GONE:
+                    del holder[path[-1]]
+                else:
+                    holder[path[-1]] = copy.deepcopy(value)
+                yield _renamed(key, number), json.dumps(obj).encode()
+
+
+def _renamed(text: str, number: int) -> str:
+    """A seed's key or value under a name of its own, with names of its own for what it defines."""
+    for name in ("seed", "thing", "Thing", "far"):
+        text = text.replace(name, f"{name}{number}")
+    return text
+
+
 def store(path: Path, records: Iterator[tuple[str, bytes]]) -> None:
     """Appends records to a database, with the checksums that they should have."""
     with sqlite3.connect(path) as database:
@@ -302,15 +336,22 @@ def records(target: Target, chance: random.Random, options: argparse.Namespace) 
     del target
     with tempfile.TemporaryDirectory(prefix="kubewright-stored-") as folder:
         good = good_records(Path(folder))
+        first = newest(Path(folder) / "good.db") + 1
+        draws: dict[str, Iterator[tuple[str, bytes]]] = {}
+        parts = list(emptied(good, first))
+        for batch in range(0, len(parts), BATCH):
+            draws[f"parts from {batch} on"] = iter(parts[batch : batch + BATCH])
         for batch in range(0, options.stored, BATCH):
             seed = chance.random()
-            path = Path(folder) / f"{batch}.db"
-            path.write_bytes((Path(folder) / "good.db").read_bytes())
-            store(
-                path, mutants(good, min(BATCH, options.stored - batch), random.Random(seed), newest(path) + 1)
+            draws[f"seed {seed}"] = mutants(
+                good, min(BATCH, options.stored - batch), random.Random(seed), first
             )
+        for number, (what, drawn) in enumerate(draws.items()):
+            path = Path(folder) / f"{number}.db"
+            path.write_bytes((Path(folder) / "good.db").read_bytes())
+            store(path, drawn)
             try:
-                yield from (f"seed {seed}: {wrong}" for wrong in start_and_serve(path))
+                yield from (f"{what}: {wrong}" for wrong in start_and_serve(path))
             except Exception as fault:
-                yield f"seed {seed}: the server does not start: {fault!r}"
+                yield f"{what}: the server does not start: {fault!r}"
             path.unlink()

@@ -45,6 +45,16 @@ def test_a_server_starts_over_records_that_no_request_stored(tmp_path: Path) -> 
     assert list(stored.start_and_serve(path)) == []
 
 
+def test_any_part_of_a_stored_definition_may_be_missing(tmp_path: Path) -> None:
+    """Its versions were null, as a list of Go may be, and the server did not start."""
+    path = tmp_path / "good.db"
+    definitions = [
+        record for record in stored.good_records(tmp_path) if "/customresourcedefinitions/" in record[0]
+    ]
+    stored.store(path, stored.emptied(definitions, stored.newest(path) + 1))
+    assert list(stored.start_and_serve(path)) == []
+
+
 METADATA = {
     "name": "bad",
     "namespace": "default",

@@ -52,7 +52,7 @@ class _Version(msgspec.Struct):
 
 class _Spec(msgspec.Struct):
     group: str = ""
-    versions: list[_Version] = msgspec.field(default_factory=list)
+    versions: list[_Version] | None = None
 
 
 class _Definition(msgspec.Struct):
@@ -119,7 +119,9 @@ class LocalApiServices(Controller):
 
     def _note(self, record: Record) -> Iterable[str]:
         spec = _definition(record.value).spec
-        return self._give(record.key, frozenset((spec.group, v.name) for v in spec.versions if v.served))
+        return self._give(
+            record.key, frozenset((spec.group, v.name) for v in spec.versions or () if v.served)
+        )
 
     def _give(self, key: str, versions: frozenset[tuple[str, str]]) -> Iterable[str]:
         """Keeps which versions a definition serves; the APIServices that appear or go by it."""

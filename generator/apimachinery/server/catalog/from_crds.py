@@ -117,8 +117,10 @@ def served_versions(crd: Json, revision: int, terminating: bool, ask: Ask | None
     spec = crd["spec"]
     names = crd["status"].get("acceptedNames") or spec["names"]
     group, plural = spec["group"], spec["names"]["plural"]
-    versions = spec["versions"]
-    stored_at = next(f"{group}/{v['name']}" for v in versions if v.get("storage"))
+    versions = spec["versions"] or ()
+    stored_at = next((f"{group}/{v['name']}" for v in versions if v.get("storage")), "")
+    if not group or not stored_at:
+        return []  # no request stores such a definition, but storage may hold one
     conversion = spec.get("conversion") or {}
     webhook = None
     if conversion.get("strategy") == "Webhook" and len(versions) > 1 and ask is not None:
