@@ -27,6 +27,10 @@ NOW = datetime.datetime.now(datetime.UTC)
 DAY = datetime.timedelta(days=1)
 REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 CLIENT, SERVER = [ExtendedKeyUsageOID.CLIENT_AUTH], [ExtendedKeyUsageOID.SERVER_AUTH]
+KEY_USAGES = (
+    "digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement",
+    "key_cert_sign", "crl_sign", "encipher_only", "decipher_only",
+)  # fmt: skip
 
 
 class Issued(NamedTuple):
@@ -46,6 +50,7 @@ def issue(
     ca: bool = False,
     length: int | None = None,
     usages: Sequence[x509.ObjectIdentifier] = (),
+    key_usages: Sequence[str] = (),
     end: datetime.datetime = NOW + DAY,
 ) -> Issued:
     key = ec.generate_private_key(ec.SECP256R1())
@@ -61,6 +66,9 @@ def issue(
     )
     if usages:
         builder = builder.add_extension(x509.ExtendedKeyUsage(list(usages)), critical=False)
+    if key_usages:
+        allowed = {name: name in key_usages for name in KEY_USAGES}
+        builder = builder.add_extension(x509.KeyUsage(**allowed), critical=True)
     return Issued(builder.sign(issuer.key if issuer else key, hashes.SHA256()), key)
 
 
@@ -75,6 +83,7 @@ SHORT = issue(subject("short"), ROOT, ca=True, length=0)
 BELOW_SHORT = issue(subject("below"), SHORT, ca=True)
 NO_AUTHORITY = issue(subject("none"), ROOT)
 FOR_SERVERS = issue(subject("servers"), ROOT, ca=True, usages=SERVER)
+FOR_ANY = issue(subject("any"), ROOT, ca=True, usages=[ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE])
 EXPIRED = issue(subject("expired"), ROOT, ca=True, end=NOW - DAY)
 OTHER = issue(subject("other"), ca=True)
 
@@ -91,6 +100,11 @@ TAKEN = {
     "with the root": (ann(SECOND), [SECOND, FIRST, ROOT]),
     "the last of a short path": (ann(SHORT), [SHORT]),
     "without usages": (ann(FIRST, []), [FIRST]),
+    "for clients and any usage": (ann(ROOT, [*CLIENT, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE]), []),
+    "with digitalSignature": (
+        issue(subject("ann", groups=["devs"]), ROOT, usages=CLIENT, key_usages=["digital_signature"]),
+        [],
+    ),
     "the last of two names": (issue(subject("bob", "ann", groups=["devs"]), ROOT, usages=CLIENT), []),
 }
 REFUSED = {
@@ -103,6 +117,15 @@ REFUSED = {
     "by another": (ann(OTHER), [OTHER]),
     "for servers": (ann(ROOT, SERVER), []),
     "by itself": (ann(None), []),
+}
+# Go takes these; OpenSSL refuses them in the handshake by their purpose, and Python has no way to set another one.
+REFUSED_BY_OPENSSL = {
+    "for any usage": (ann(ROOT, [ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE]), []),
+    "by one for any usage": (ann(FOR_ANY), [FOR_ANY]),
+    "without digitalSignature": (
+        issue(subject("ann"), ROOT, usages=CLIENT, key_usages=["key_encipherment"]),
+        [],
+    ),
 }
 
 
@@ -141,13 +164,15 @@ def who(server: ApiServer, folder: Path, leaf: Issued, chain: Sequence[Issued], 
     return info["username"], info["groups"]
 
 
-OF_ROOT_ALONE = ("direct", "the last of a short path", "the last of two names")
+OF_ROOT_ALONE = (
+    "direct", "the last of a short path", "the last of two names", "for clients and any usage", "with digitalSignature"
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_chains(server, version, tmp_path):
     running, trusted = server
-    for name, (leaf, chain) in {**TAKEN, **REFUSED}.items():
+    for name, (leaf, chain) in {**TAKEN, **REFUSED, **REFUSED_BY_OPENSSL}.items():
         got = who(running, tmp_path, leaf, chain, maximum_version=version)
         taken = name in TAKEN
         if trusted is FIRST:

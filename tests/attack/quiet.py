@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-PERIOD_SECONDS = 0.02
+PERIOD_SECONDS = 0.01
 
 MAPS = "/api/v1/namespaces/quiet/configmaps"
 
