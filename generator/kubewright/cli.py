@@ -211,7 +211,7 @@ RENAMED: Final[dict[tuple[str, str], str]] = {
 
 OK, REFUSED, MISUSED, BROKEN, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
-_DISTRIBUTIONS: Final = {"aiohttp": "server", "google": "etcd"}
+_DISTRIBUTIONS: Final = {"aiohttp": "server", "google": "etcd", "hpack": "etcd"}
 """Modules that one extra alone brings, whatever the command."""
 
 
