@@ -43,6 +43,8 @@ PAGES = {
         "apimachinery.client.throttle",
         "apimachinery.client.resource",
         "apimachinery.client.async_resource",
+        "apimachinery.client.cluster_resource",
+        "apimachinery.client.async_cluster_resource",
         "apimachinery.client.calls",
         "apimachinery.client.codecs",
         "apimachinery.client.processes",

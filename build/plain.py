@@ -1,6 +1,7 @@
 """Makes the modules that are called plainly from their awaited twins: the verbs of the client, controllers, queues.
 
-One text says what both do. ``make plain`` writes the plain ones, ``--check`` says which are not what their twin makes.
+One text says what both do. The verbs of cluster-scoped resources follow from those of namespaced ones in the same way.
+``make plain`` writes what is made, ``--check`` says what is not as it would be made.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ CLIENT, CONTROLLER, QUEUE = (
 )
 BY_HAND = {"async_running.py"}
 """What concurrency is made of differs; everything above it does not."""
+NAMESPACED, CLUSTER = CLIENT / "async_resource.py", CLIENT / "async_cluster_resource.py"
 VERBS = (
     "async_transport.py",
-    "async_resource.py",
+    NAMESPACED.name,
+    CLUSTER.name,
     "async_reading.py",
     "async_processes.py",
     "async_objects.py",
@@ -50,6 +53,51 @@ RULES = (
 """Pattern → what takes its place in the plain twin; in order."""
 
 
+CLUSTER_RULES = (
+    (r"AsyncNamespaced", "AsyncCluster"),
+    (r"of a namespaced resource", "of a cluster-scoped resource"),
+    (r" Without ``namespace`` [^\n]+|, of one namespace or of all| in one namespace", ""),
+    (r"(, \*)?, namespace: str \| None = None(?=\))", ""),
+    (r"\bnamespace: str \| None = None,\s*", ""),
+    (r"\ball_namespaces: bool = False,\s*", ""),
+    (r"_target\((\"\" if all_namespaces else namespace|namespace( or namespace_of\(\w+\))?)\)", "_target()"),
+)
+"""Pattern → what takes its place in the verbs of cluster-scoped resources; in order."""
+IMPORT_RULES = (
+    (r"    from apimachinery\.client\.async_cluster_resource import (\([^)]*\)|.*)\n", ""),
+    (r"(?m)(\w+) as \1$", r"\1"),
+    (r"\nB = TypeVar.*", ""),
+    (
+        r"(?=from apimachinery\.client\.calls )",
+        "from apimachinery.client.async_resource import AsyncResourceApi\n",
+    ),
+)
+_ONLY_NAMESPACED = "AsyncNamespacedExecutable"
+_HEAD = '''"""The verbs of cluster-scoped resources, awaited: mixed into classes by generated code."""
+
+'''
+
+
+def cluster(text: str) -> str:
+    """Makes the verbs of cluster-scoped resources from the text of those of namespaced ones."""
+    imports = text[text.index("from __future__") : text.index("\n\n\nclass ")]
+    for pattern, instead in IMPORT_RULES:
+        imports = re.sub(pattern, instead, imports)
+    classes = re.findall(r"^class AsyncNamespaced.*?(?=\n\n\n)", text, re.MULTILINE | re.DOTALL)
+    kept = [each for each in classes if not each.startswith(f"class {_ONLY_NAMESPACED}")]
+    made = "\n\n\n".join(kept)
+    for pattern, instead in CLUSTER_RULES:
+        made = re.sub(pattern, instead, made)
+    text = _ruff(
+        f"{_HEAD}{imports}\n\n{made}\n", "check", "--quiet", "--select=I,F401", "--unsafe-fixes", "--fix"
+    )
+    return _made_from(NAMESPACED) + _ruff(text, "format", "--quiet")
+
+
+def _made_from(path: Path) -> str:
+    return f"# Made from {path.name} by build/plain.py: edit that one.\n"
+
+
 def made_of(awaited: Path) -> Path:
     """Returns the path of the plain twin."""
     return awaited.with_name(awaited.name.removeprefix("async_"))
@@ -57,10 +105,11 @@ def made_of(awaited: Path) -> Path:
 
 def plain(text: str, name: str) -> str:
     """Makes the plain twin of a module's text, formatted. Raises ``CalledProcessError`` if it is not Python."""
+    text = text.removeprefix(_made_from(NAMESPACED))
     for pattern, instead in RULES:
         text = re.sub(pattern, instead, text)
     text = _ruff(text, "check", "--quiet", "--select=I,UP028", "--unsafe-fixes", "--fix")
-    return f"# Made from {name} by build/plain.py: edit that one.\n" + _ruff(text, "format", "--quiet")
+    return _made_from(Path(name)) + _ruff(text, "format", "--quiet")
 
 
 def _ruff(text: str, *arguments: str) -> str:
@@ -68,17 +117,29 @@ def _ruff(text: str, *arguments: str) -> str:
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
 
 
+MADE = [(CLUSTER, NAMESPACED), *((made_of(path), path) for path in AWAITED)]
+"""Each file that is made, and what it is made of."""
+
+
+def text_of(path: Path, source: Path) -> str:
+    """Makes the text of a file that ``MADE`` names."""
+    return cluster(source.read_text()) if path == CLUSTER else plain(source.read_text(), source.name)
+
+
 def main() -> int:
-    """Writes the twins, or with ``--check`` prints those that differ and returns 1."""
-    differing = [path for path in AWAITED if made_of(path).read_text() != plain(path.read_text(), path.name)]
-    for path in differing:
+    """Writes what is made, or with ``--check`` prints what differs and returns 1."""
+    differing = 0
+    for path, source in MADE:
+        text = text_of(path, source)
+        if path.exists() and path.read_text() == text:
+            continue
+        differing += 1
         if "--check" in sys.argv[1:]:
             print(
-                f"{made_of(path).relative_to(ROOT)} is not what {path.name} makes: run `make plain`",
-                file=sys.stderr,
+                f"{path.relative_to(ROOT)} is not what {source.name} makes: run `make plain`", file=sys.stderr
             )
         else:
-            made_of(path).write_text(plain(path.read_text(), path.name))
+            path.write_text(text)
     return int(bool(differing) and "--check" in sys.argv[1:])
 
 

@@ -21,7 +21,8 @@ from tests.bench.api_requests import LINES, seeds
 from tests.bench.server_load import TOKEN, running
 
 from apimachinery.http.messages import Request
-from kubewright.testing.etcd import EtcdMembers, free_ports
+from kubewright.testing.etcd import EtcdMembers
+from kubewright.testing.ports import free_ports
 
 COUNTED = ("get", "list", "create", "apply", "pod", "status")
 IDLE = 2.0

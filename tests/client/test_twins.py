@@ -23,11 +23,9 @@ def load() -> Any:
 PLAIN = load()
 
 
-@pytest.mark.parametrize("awaited", PLAIN.AWAITED, ids=lambda path: path.name)
-def test_a_plain_module_follows_from_its_awaited_twin(awaited: Path) -> None:
-    assert PLAIN.made_of(awaited).read_text() == PLAIN.plain(awaited.read_text(), awaited.name), (
-        "run `make plain`"
-    )
+@pytest.mark.parametrize(("made", "source"), PLAIN.MADE, ids=lambda path: path.name)
+def test_a_module_that_is_made_follows_from_its_source(made: Path, source: Path) -> None:
+    assert made.read_text() == PLAIN.text_of(made, source), "run `make plain`"
 
 
 def test_a_difference_is_seen() -> None:
@@ -35,3 +33,10 @@ def test_a_difference_is_seen() -> None:
     changed = awaited.read_text().replace("async def get(", "async def fetch(", 1)
     assert changed != awaited.read_text()
     assert PLAIN.plain(changed, awaited.name) != PLAIN.made_of(awaited).read_text()
+    assert PLAIN.cluster(changed) != PLAIN.CLUSTER.read_text()
+
+
+def test_verbs_of_cluster_scoped_resources_know_no_namespace() -> None:
+    text = PLAIN.CLUSTER.read_text()
+    assert "namespace" not in text.lower()
+    assert "all_" not in text and "AsyncClusterExecutable" not in text
