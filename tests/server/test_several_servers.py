@@ -7,6 +7,7 @@ import inspect
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -19,7 +20,7 @@ from apimachinery.server.controllers import leadership
 from apimachinery.server.controllers.expiry import EventExpiry
 from apimachinery.server.process import Server, ServerOptions
 from apimachinery.server.write import allocation_ranges as ranges
-from apimachinery.storage.etcd import messages
+from apimachinery.storage.etcd import health, messages
 from apimachinery.storage.etcd.driver import EtcdStorage
 from apimachinery.storage.etcd.leases import Leases
 from apimachinery.storage.url import StorageOptions, open_storage
@@ -75,7 +76,13 @@ Story = Callable[..., Awaitable[None]]
 
 
 @pytest.fixture
-def tell(etcd_url: str) -> Callable[[Story], None]:
+def controllers() -> str:
+    """Which controllers the servers run."""
+    return "all"
+
+
+@pytest.fixture
+def tell(etcd_url: str, controllers: str) -> Callable[[Story], None]:
     async def run(story: Story) -> None:
         async with AsyncExitStack() as stack:
             session = await stack.enter_async_context(aiohttp.ClientSession())
@@ -85,7 +92,9 @@ def tell(etcd_url: str) -> Callable[[Story], None]:
                 server = Server(
                     ServerOptions(storage=etcd_url, storage_options=options, shutdown_seconds=0.1),
                     OPEN_TO_LOOPBACK,
-                    lambda backend: build_api(backend, ApiOptions(controllers=parse_controllers("all"))),
+                    lambda backend: build_api(
+                        backend, ApiOptions(controllers=parse_controllers(controllers))
+                    ),
                 )
                 await server.start()
                 stack.push_async_callback(server.stop)
@@ -347,5 +356,156 @@ def test_a_read_only_server_shows_what_the_others_write_and_takes_nothing(tell):
         assert (
             len([item for item in leases["items"] if item["metadata"]["name"].startswith("apiserver-")]) <= 2
         )
+
+    tell(story)
+
+
+@pytest.fixture
+def storages(monkeypatch: pytest.MonkeyPatch) -> list[EtcdStorage]:
+    """The storages of the servers, which without controllers ask etcd for its newest revision for requests alone."""
+    opened: list[EtcdStorage] = []
+    open_etcd = EtcdStorage.open
+
+    async def noted(*arguments: Any) -> EtcdStorage:
+        opened.append(await open_etcd(*arguments))
+        return opened[-1]
+
+    monkeypatch.setattr(EtcdStorage, "open", noted)
+    monkeypatch.setattr(health, "PROBE_SECONDS", 600)
+    return opened
+
+
+NO_CONTROLLERS = pytest.mark.parametrize("controllers", ["none"])
+
+
+class Delayed:
+    """Keeps events from a storage until it asks etcd for its newest revision, or writes ``m``; counts both."""
+
+    def __init__(self, storage: EtcdStorage) -> None:
+        assert storage._follower is not None
+        self._storage, self._follower, self._connection = storage, storage._follower, storage._connection
+        self._held: list[Any] = []
+        self.reads = self.writes = 0
+
+    def __enter__(self) -> Delayed:
+        self._patch = pytest.MonkeyPatch()
+        self._patch.setattr(self._follower, "_take", self._held.extend)
+        self._patch.setattr(self._follower, "_progress", lambda revision: None)
+        self._patch.setattr(self._connection, "read", partial(self._read, self._connection.read))
+        self._patch.setattr(self._connection, "write", partial(self._write, self._connection.write))
+        return self
+
+    def __exit__(self, *fault: object) -> None:
+        self._patch.undo()
+        self._release()
+
+    async def _read(self, read: Any, method: Any, request: Any) -> Any:
+        answer = await read(method, request)
+        if request.key == self._storage._keys.barrier:
+            self.reads += 1
+            self._release()
+        return answer
+
+    async def _write(self, write: Any, request: Any) -> Any:
+        answer = await write(request)
+        if [each.key for each in request.compare] == [
+            self._storage._keys.to_etcd("/core/configmaps/default/m")
+        ]:
+            self.writes += 1
+            self._release()
+        return answer
+
+    def _release(self) -> None:
+        self._follower._take, self._follower._progress = self._storage._take, self._storage._freshness.advance
+        # A stream that was opened again meanwhile has brought some of them twice.
+        held = {(each.kv.mod_revision, each.kv.key): each for each in self._held}
+        self._held.clear()
+        if held:
+            self._storage._take([held[place] for place in sorted(held)])
+
+
+WRITES = [
+    ("PUT", "", "application/json", {**config_map("m"), "data": {"a": "2"}}),
+    ("PATCH", "", "application/merge-patch+json", {"data": {"a": "3"}}),
+    (
+        "PATCH",
+        "?fieldManager=x&force=true",
+        "application/apply-patch+yaml",
+        {**config_map("m"), "apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "4"}},
+    ),
+    ("DELETE", "", "application/json", None),
+]
+
+
+@NO_CONTROLLERS
+def test_a_write_asks_etcd_once(tell, storages):
+    async def story(one: Reached) -> None:
+        assert (await one.ask("POST", MAPS, config_map("m")))[0] == 201
+        with Delayed(storages[0]) as asked:
+            for number, (method, query, kind, body) in enumerate(WRITES, 1):
+                headers = {"Content-Type": kind}
+                code, shown = await one.ask(method, f"{MAPS}/m{query}", body, **headers)
+                assert (code, asked.reads, asked.writes) == (200, 0, number), shown
+
+    tell(story)
+
+
+@NO_CONTROLLERS
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_what_changes_nothing_a_server_has_seen_is_written_over_what_another_was_given(
+    tell, storages, number
+):
+    method, query, kind, body = WRITES[number]
+
+    async def story(one: Reached, two: Reached) -> None:
+        assert (await one.ask("POST", MAPS, config_map("m")))[0] == 201
+        headers = {"Content-Type": kind}
+        code, seen = await two.ask(method, f"{MAPS}/m{query}", body, **headers)
+        assert code == 200
+        with Delayed(storages[1]) as delayed:
+            other = {**config_map("m"), "data": {"a": "other"}}
+            code, changed = await one.ask("PUT", f"{MAPS}/m", other)
+            assert code == 200
+            code, shown = await two.ask(method, f"{MAPS}/m{query}", body, **headers)
+            assert (code, shown["data"]) == (200, seen["data"])
+            assert int(shown["metadata"]["resourceVersion"]) > int(changed["metadata"]["resourceVersion"])
+            assert (delayed.reads, delayed.writes) == (1, 1)
+        assert (await one.ask("GET", f"{MAPS}/m"))[1] == shown
+
+    tell(story)
+
+
+@NO_CONTROLLERS
+def test_a_write_is_refused_or_made_for_what_another_server_was_given(tell, storages):
+    async def story(one: Reached, two: Reached) -> None:
+        body = {**config_map("m"), "data": {"a": "2"}}
+        with Delayed(storages[1]) as delayed:
+            assert (await one.ask("POST", MAPS, config_map("m")))[0] == 201
+            code, old = await two.ask("PUT", f"{MAPS}/m", body)  # it has not seen that there is one
+            assert (code, delayed.reads, delayed.writes) == (200, 1, 1)
+        with Delayed(storages[1]) as delayed:
+            assert (await one.ask("PUT", f"{MAPS}/m", {**body, "data": {"a": "3"}}))[0] == 200
+            code, shown = await two.ask(
+                "PUT", f"{MAPS}/m", {**old, "data": {"a": "4"}}
+            )  # of a version that it has
+            assert (code, shown["reason"], delayed.reads, delayed.writes) == (409, "Conflict", 0, 1)
+        with Delayed(storages[1]) as delayed:
+            assert (await one.ask("DELETE", f"{MAPS}/m"))[0] == 200
+            code, shown = await two.ask("DELETE", f"{MAPS}/m")  # that it still has
+            assert (code, shown["reason"], delayed.reads, delayed.writes) == (404, "NotFound", 0, 1)
+
+    tell(story)
+
+
+@NO_CONTROLLERS
+def test_a_dry_run_sees_what_another_server_was_given(tell, storages):
+    async def story(one: Reached, two: Reached) -> None:
+        code, _ = await one.ask("POST", MAPS, {**config_map("m"), "data": {"a": "1"}})
+        assert code == 201 and (await two.ask("GET", f"{MAPS}/m"))[0] == 200
+        with Delayed(storages[1]):
+            assert (await one.ask("PUT", f"{MAPS}/m", {**config_map("m"), "data": {"b": "2"}}))[0] == 200
+            headers = {"Content-Type": "application/merge-patch+json"}
+            code, shown = await two.ask("PATCH", f"{MAPS}/m?dryRun=All", {"data": {"c": "3"}}, **headers)
+            assert (code, shown["data"]) == (200, {"b": "2", "c": "3"})
 
     tell(story)

@@ -42,7 +42,7 @@ from apimachinery.server.request.routers import ROUTERS
 from apimachinery.server.request.target import path_name_fault
 from apimachinery.server.request.timeouts import check_timeout
 from apimachinery.server.subresources.calls import VirtualResources
-from apimachinery.server.verbs import Reads, Verbs, WriteParts
+from apimachinery.server.verbs import WRITTEN_AHEAD, Reads, Verbs, WriteParts
 from apimachinery.storage.file_lock import StorageFileError
 from apimachinery.storage.interface import (
     StorageBusy,
@@ -285,7 +285,10 @@ class Handlers:
         if verb not in _READING and not self._cache.storage.writable and served.prefix:
             raise read_only()
         # Other servers write too: what is read must not be older than what they answered before this request came.
-        # A create reads nothing of its own; what it is refused for may be news that is still on the way.
+        # A write of one object is held by storage against what it read. A create reads nothing of its own; what it
+        # is refused for may be news that is still on the way.
+        if verb in WRITTEN_AHEAD and route.subresource in ("", "status") and not self._cache.hides:
+            return await self._verbs.write_ahead(verb, request, route, served)
         if verb != "create":
             if needs_newest(verb, request, self._cache.revision):
                 await self._cache.catch_up()

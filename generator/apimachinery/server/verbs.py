@@ -73,6 +73,9 @@ from apimachinery.wire.json import decode, encode
 
 Answer = Response | StreamResponse | UpgradeResponse
 
+WRITTEN_AHEAD = frozenset(("update", "patch", "delete"))
+"""Verbs that ``Verbs.write_ahead`` answers for an object itself and for its status."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reads:
@@ -141,6 +144,22 @@ class Verbs:
         if steps is None:
             raise method_not_allowed()
         return self._run(request, steps(request, route, served))
+
+    def write_ahead(
+        self, verb: str, request: Request, route: Route, served: Served
+    ) -> Coroutine[Any, Any, Answer]:
+        """Answers a write where others write too, and nothing has waited for what they were acknowledged. Raises
+        ApiError."""
+        steps = self._writes[verb]
+        warned = len(request.warnings)
+
+        def begin() -> Steps[Answer]:
+            del request.warnings[warned:]  # those of an attempt before
+            return steps(request, route, served)
+
+        if request.body:
+            hold_body(request)
+        return self._driver.run_ahead(begin, large=request.large)
 
     def _run(self, request: Request, steps: Steps[Answer]) -> Coroutine[Any, Any, Answer]:
         if request.body:

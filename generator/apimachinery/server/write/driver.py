@@ -21,19 +21,20 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine, Hashable, Mapping
+from collections.abc import Callable, Coroutine, Hashable, Mapping
 from contextlib import suppress
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from apimachinery.http.leftovers import held_by
 from apimachinery.http.messages import LARGE_BYTES
 from apimachinery.http.steps import ASKS, LIGHT, LONG, AtOnce, Heavy, Wait, Work, compute
-from apimachinery.meta.errors import unreadable
+from apimachinery.meta.errors import ApiError, unreadable
 from apimachinery.server.request.target import Allocation, WriteTarget
 from apimachinery.server.write.allocating import Allocator
 from apimachinery.server.write.effects import Begin, Create, Current, Delete, Effect, Steps, Update
 from apimachinery.server.write.storing import KeysUnderWay, Storing
 from apimachinery.storage.interface import (
+    KeyExists,
     KeyNotFound,
     Record,
     RevisionConflict,
@@ -44,6 +45,7 @@ from apimachinery.storage.watch_cache import ResourceCache, WatchCache
 
 STORING: Final = (Create, Update, Delete)
 NOTED: Final = (Current, Begin, Heavy)
+_REFUSED: Final = (KeyExists, KeyNotFound, RevisionConflict)
 _R = TypeVar("_R")
 
 
@@ -119,6 +121,29 @@ class Driver:
             return answer
         return await Course(self, steps, LIGHT, due).to_end()
 
+    async def run_ahead(self, begin: Callable[[], Steps[_R]], *, large: bool = False) -> _R:
+        """Runs the steps of a write on what is in memory, which may be older than what other servers have answered.
+
+        The storage refuses what was computed from an older record. Only steps that end without its word, by a refusal
+        or because nothing changes, are held against the newest revision, and run again if there is a newer one.
+        Raises what they raise."""
+        seen, weight = self._cache.revision, LONG if large else LIGHT
+        course = Course(self, begin(), weight)
+        try:
+            answer = await course.to_end()
+        except ApiError:
+            if course.is_confirmed or not await self._has_moved(seen):
+                raise
+        else:
+            if course.is_confirmed or not await self._has_moved(seen):
+                return answer
+        return await Course(self, begin(), weight).to_end()
+
+    async def _has_moved(self, seen: int) -> bool:
+        """Whether there is anything newer than a revision."""
+        await self._cache.catch_up()
+        return self._cache.revision != seen
+
     async def begin(self, steps: Steps[_R]) -> Course[_R]:
         """Runs steps until they are about to store something, or end. Raises what they raise until then."""
         course = Course(self, steps, LIGHT)
@@ -190,7 +215,18 @@ async def settle(target: WriteTarget | None, *, stored: bool) -> None:
 class Course(Generic[_R]):
     """Steps under way."""
 
-    __slots__ = ("_answer", "_driver", "_due", "_ended", "_fault", "_result", "_steps", "_target", "_weight")
+    __slots__ = (
+        "_answer",
+        "_driver",
+        "_due",
+        "_ended",
+        "_fault",
+        "_result",
+        "_steps",
+        "_target",
+        "_weight",
+        "is_confirmed",
+    )
 
     def __init__(self, driver: Driver, steps: Steps[_R], weight: int, due: Effect | None = None) -> None:
         """``due`` is the effect that the steps have come to already."""
@@ -203,6 +239,8 @@ class Course(Generic[_R]):
         self._answer: Any = None
         self._fault: Exception | None = None
         self._result: Any = None
+        self.is_confirmed = False
+        """Whether the storage has made or refused a write, so that what was read since then is new enough."""
 
     async def to_end(self, *, stores: bool = True) -> _R:
         """Runs what is left; the answer of the steps. Unless it ``stores`` it stops, without one, where it would."""
@@ -309,6 +347,10 @@ class Course(Generic[_R]):
         under_way.begin(key)
         try:
             self._answer = await self._driver.store(effect)
+            self.is_confirmed = not effect.target.options.dry_run
+        except _REFUSED:
+            self.is_confirmed = not effect.target.options.dry_run
+            raise
         finally:
             under_way.end(key)
 
