@@ -87,10 +87,13 @@ def faults_of_imports(builds: Builds) -> list[str]:
 
 def differences(builds: Builds) -> tuple[int, list[str]]:
     """How many outcomes were compared, and those that differ."""
-    plain, ours = (
-        builds.run(site, "-m", "tests.packaging.outcomes", "inputs.pickle").stdout.splitlines()
+    runs = [
+        builds.run(site, "-m", "tests.packaging.outcomes", "inputs.pickle")
         for site in (builds.plain, builds.compiled)
-    )
+    ]
+    if broken := [each for each in runs if each.returncode]:
+        return 0, [f"the program of outcomes ended with {each.returncode}" for each in broken]
+    plain, ours = (each.stdout.splitlines() for each in runs)
     if not plain or len(ours) != len(plain):
         return 0, [f"{len(ours)} outcomes compiled, {len(plain)} plain"]
     return len(ours), [f"compiled {a}\nplain    {b}" for a, b in zip(ours, plain, strict=True) if a != b]

@@ -12,10 +12,12 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.packaging.environment import ROOT
+from tests.packaging.outcomes import CASES, drawn, tell
 
 sys.path.insert(0, str(ROOT / "build"))
 import compiled
@@ -92,6 +94,17 @@ def test_mypyc_can_compile(path: Path) -> None:
 )
 def test_what_it_cannot_is_seen(source: str) -> None:
     assert [*cannot(ast.parse(source))] != []
+
+
+@pytest.mark.parametrize(
+    "show, strategy", [pytest.param(case[0], case[2], id=case[0].__name__) for case in CASES]
+)
+def test_outcomes_are_compared_of_every_case(
+    show: Any, strategy: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The program that compares both builds still knows what it calls."""
+    tell(show, drawn(3, strategy))
+    assert len(capsys.readouterr().out.splitlines()) == 3
 
 
 def test_no_module_is_named_by_a_word_of_c() -> None:
