@@ -254,6 +254,29 @@ def test_what_scripts_ask_imports_little(argument: str, spared: set[str]) -> Non
     assert ran.stdout.rstrip().endswith("imported:")
 
 
+def test_no_help_imports_a_command() -> None:
+    """``--help`` of any command reads options alone, and imports hardly more than Python itself does."""
+    code = """
+import sys
+from kubewright import cli
+for name in cli.COMMANDS:
+    try:
+        cli.main([name, "--help"])
+    except SystemExit:
+        pass
+print("imported:", len(sys.modules), *sorted(sys.modules))
+"""
+    ran = subprocess.run(
+        [sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True, timeout=300
+    )
+    number, *modules = ran.stdout.rpartition("imported: ")[2].split()
+    own = {name for name in modules if name.startswith(("kubewright.", "apimachinery."))}
+    allowed = ("kubewright.cli", "kubewright.tools.arguments", "apimachinery.meta.version")
+    assert {name for name in own if not name.startswith(allowed)} <= {"kubewright.tools", "apimachinery.meta"}
+    assert not {"yaml", "msgspec", "re2", "dataclasses", "inspect", "json", "asyncio"} & set(modules)
+    assert int(number) < 160
+
+
 def test_help_is_as_wide_as_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
     def no_terminal(file: int) -> os.terminal_size:
         raise OSError

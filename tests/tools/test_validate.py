@@ -15,6 +15,8 @@ import pytest
 import yaml
 
 from apimachinery.merge import json_patch
+from apimachinery.wire import yaml as wire_yaml
+from kubewright.tools.validate import run as judging
 from tests.tools import command
 
 ROOT = Path(__file__).parents[2]
@@ -117,6 +119,44 @@ def test_several_processes_find_what_one_finds(tmp_path: Path) -> None:
     one, several = findings(tmp_path, "-j", "1"), findings(tmp_path, "-j", "3")
     assert len(one) == 800
     assert one == several
+
+
+def test_equal_documents_are_judged_once_unless_there_are_findings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged: list[str] = []
+    real = judging.judge
+
+    def counted(chunk: Any, *rest: Any) -> Any:
+        judged.append(Path(chunk.file).name)
+        return real(chunk, *rest)
+
+    monkeypatch.setattr(judging, "judge", counted)
+    flow = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}"
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}-clean.yaml").write_text(flow)
+        (tmp_path / f"{name}-wrong.yaml").write_text(POD.replace("name: p", "name: P"))
+    (tmp_path / "d-broken.json").write_text(flow)  # YAML, but no JSON
+    names = [f"{name}-wrong.yaml" for name in "aabbcc"]
+    found = findings(*sorted(tmp_path.iterdir()), "-j", "1")
+    assert sorted(Path(each["file"]).name for each in found) == [*names, "d-broken.json"]
+    assert sorted(judged) == ["a-clean.yaml", *names[::2], "d-broken.json"]
+
+
+def test_what_a_folder_is_read_for_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[bytes] = []
+    real = wire_yaml.decode
+
+    def counted(content: bytes, *rest: Any) -> Any:
+        read.append(content)
+        return real(content, *rest)
+
+    monkeypatch.setattr(wire_yaml, "decode", counted)
+    for number in range(3):
+        pod = POD.replace("name: p", f"name: p-{number}")
+        (tmp_path / f"{number}.yaml").write_text(f"{pod}# ${{NOT_IN_A_NAME}}\n")
+    assert kubewright(tmp_path, "-j", "1")[1] != ""
+    assert len(read) == 3
 
 
 def deployment(number: int) -> dict[str, Any]:

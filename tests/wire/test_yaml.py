@@ -174,7 +174,10 @@ def by_events(data: bytes) -> object:
 WORDS = st.sampled_from(
     ["a", "b", "key", "on", "null", "~", "1", "-1", "010", "1e3", ".5", "x y", "a:b", "http://x/y", "a: b", "a #b",
      "#c", "-", "- a", "? a", "[]", "{}", "[1]", "{a: 1}", '"q"', '"q\\n"', "'s'", "'it''s'", '"a: b"', "|", ">-", "&x",
-     "*x", "!!str 1", "---", "...", "a:", ":", "<<", "=", "%", "@x", "`", ",", "a,b", "!", "x ", "x#y", "é", "\t", ""]
+     "*x", "!!str 1", "---", "...", "a:", ":", "<<", "=", "%", "@x", "`", ",", "a,b", "!", "x ", "x#y", "é", "\t", "",
+     "|-", "|+", ">", ">+", "| # c", "|2", "x # c", "'x' # c", '"x', 'x"', "'x", "x'", "x''y'", '"x\\', '"\\u00e9\\/"',
+     '"\\"q\\\\"', "--x", "-x", "~", "~x", "^(x)+$", "(x)", "+", "\\x", "[a, 'b', 1, on]", "[a,]", "[a b ,c]", "[a:b]",
+     "[]x", "  x", "x  ", " ", "\u2028", "\ufeff", "\x85", "\xa0", "\U0001f600"]
 )  # fmt: skip
 LINES = st.builds(
     lambda indent, dashes, key, value: f"{' ' * indent}{'- ' * dashes}{key}{': ' if key else ''}{value}",
@@ -204,6 +207,14 @@ def test_dumped_blocks_say_what_they_say_by_events(value: object, flow: bool) ->
         "# first\n\na:\n- b: 'x'\n  c:\n\n  # of d\n  d: \"y\"\n- - 1\n  - 2\n-   f: 3\n    g: h i\n",
         "metadata:\n  labels:\n    app.kubernetes.io/name: web\n    'quoted key': http://x:80/y\nstatus:\n",
         "  a: 1\n  b: on\n",
+        "a: b\n  c\n\n\n  - d\n\ne:\n  f\n   'g'\nh: 1\n   2\n",
+        "a: |\n  b\n\n   c\n\n\nd: |-\n\n  e\n  \nf:\n- |+\n g\n\n- h: >\n    i\n    j\n\n\n    k\n     l\n    m\n\n\n",
+        "a: >-\n\n   b\n\n     c\n\n   d\n   e\nf: >+\n  g\n\n",
+        "a: 'b\n  it''s\n\n\n  c '\nd: \"e \\\n  \\ f\\n\n  \\u20AC\\\"\n  \"\ne:\n  'f'\n",
+        "a: [] # b\nc: # d\n  e: f # g\nh: 'i' # j\nk: | # l\n  # m\n",
+        "a: [b, \"c\", 'd', 1, on, e f ]\nb: [ ]\nc: {}\nd: [true]\n",
+        "a: \u00e9\u2026\u4e2d\U0001f600 \u2013 x\nb: |\n  \u201cq\u201d\n",
+        "a: --b\nc: ^(d)$\ne: (f)\ng: ~\nh: ~i\nj: +1\nk: -\u002dl\nm: <n>\n",
     ],
 )
 def test_plain_documents_are_read_by_lines(text: str) -> None:
@@ -214,16 +225,30 @@ def test_plain_documents_are_read_by_lines(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["a: 1\na: 2\n", "a:\n  b\n", "a: b\n  c\n", "a: 1\n  b: 2\n", "a: 1\n- b\n", "- 1\n", "a: 1\n---\nb: 2\n",
-     "on: 1\n", "a: b: c\n", "a: [1]\n", "a: |\n  b\n", "a: 1 # c\n", "a: \u00e9\n", "a:\t1\n",
-     "-\n", "x\n", "  a: 1\n b: 2\n"],
+    ["a: 1\na: 2\n", "a: 1\n  b: 2\n", "a: 1\n- b\n", "- 1\n", "a: 1\n---\nb: 2\n", "on: 1\n", "a: b: c\n", "a:\t1\n",
+     "-\n", "x\n", "  a: 1\n b: 2\n", "a: [[1]]\n", "a: [1,]\n", "a: {b: 1}\n", "a: |2\n  b\n", "a: |\nb: 1\n",
+     "a: |\n  b", "a: |\n   \n  b\n", "a: b # c\n  d\n", "a: b\n# c\n  d\n", "a: b\n  c: d\n", "a: b\n  - c: d\n",
+     "a: 'b\nc'\n", "a: 'b\n  c' d\n", "a: 'b\n", 'a: "b\n  c\\/"\n', 'a: "\\ud83d\\ude00"\n',
+     "a: \ufeff\n", "a: \u2028\n", "a: b\n  |\n  c\n", "|", "a: .inf\n"],
 )  # fmt: skip
 def test_what_is_not_plain_is_left_to_events(text: str) -> None:
     assert read_block(text.encode(), yaml.resolve, yaml._WORDS) is None
 
 
 def test_long_lines_and_deep_blocks_take_linear_time() -> None:
-    for text in ("a: " + "x " * 200_000 + "#", "a: " + "-" * 200_000, "- " * 100_000 + "a: 1", '"' * 200_000):
+    texts = (
+        "a: " + "x " * 200_000 + ": ",
+        "a: " + "x" * 200_000 + ":",
+        "- " * 100_000 + "a: 1",
+        '"' * 200_000,
+    )
+    for text in (
+        *texts,
+        "a: [" + "a, " * 100_000,
+        'a: "' + "\\" * 200_001,
+        "a: '" + "x\n  " * 100_000,
+        "a: b" + "\n" * 200_000 + " -:",
+    ):
         assert read_block(text.encode(), yaml.resolve, yaml._WORDS) is None
     deep = "".join(f"{' ' * depth}a:\n" for depth in range(2_000))
     assert read_block(deep.encode(), yaml.resolve, yaml._WORDS) is None

@@ -26,6 +26,8 @@ def has_latest_tag(image: Any) -> bool:
     """
     if not isinstance(image, str):
         return False
+    if ":latest" not in image and ("@" in image or ":" in image.rpartition("/")[2]):
+        return False  # a digest or another tag, or no image reference
     return _names_latest(image) if len(image) < LONGEST_KEPT else _names_latest.__wrapped__(image)
 
 

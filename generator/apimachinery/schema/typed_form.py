@@ -295,6 +295,8 @@ def _each_item(apply: Apply) -> Apply:
             value[:] = [apply(item) for item in value]
         return value
 
+    if apply in _ZEROS.values():
+        return lambda value: apply_to_items(value) if isinstance(value, list) and None in value else value
     return apply_to_items
 
 
@@ -305,6 +307,10 @@ def _each_entry(apply: Apply) -> Apply:
                 value[key] = apply(item)
         return value
 
+    if apply in _ZEROS.values():
+        return lambda value: (
+            apply_to_entries(value) if isinstance(value, dict) and None in value.values() else value
+        )
     return apply_to_entries
 
 

@@ -33,7 +33,6 @@ from kubewright.source.rules import read_rules
 
 _DEFINITION = re.compile(r"#/(?:definitions|components/schemas)/([^/]+)")
 _NAMES = re.compile(rb"CustomResourceDefinition|openapi|swagger")
-KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 
 @dataclass(slots=True)
@@ -301,7 +300,7 @@ def _files(path: Path, diagnostics: Diagnostics, above: tuple[Path, ...] = ()) -
 
 
 def _kustomization(folder: Path) -> Path | None:
-    return next((folder / name for name in KUSTOMIZATIONS if (folder / name).is_file()), None)
+    return next((folder / name for name in text.KUSTOMIZATIONS if (folder / name).is_file()), None)
 
 
 def _kustomized(file: Path, diagnostics: Diagnostics, above: tuple[Path, ...]) -> Iterator[Path]:

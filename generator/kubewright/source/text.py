@@ -35,6 +35,7 @@ MAX_BYTES = 64 * 1024 * 1024
 STDIN = "-"
 _URL = re.compile(r"(?:https?|git|ssh|oci|s3):/")
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 
 def files_in(folder: Path, diagnostics: Diagnostics) -> list[Path]:

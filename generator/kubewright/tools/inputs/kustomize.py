@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from apimachinery.meta.json import Json
-from apimachinery.wire import yaml
-from apimachinery.wire.json import DecodeFault
 from kubewright.diagnostics import Diagnostics
-from kubewright.source.reading import KUSTOMIZATIONS
-from kubewright.tools.validate.inputs import Chunk, split
+from kubewright.source.text import KUSTOMIZATIONS
+from kubewright.tools.validate.inputs import Chunk, decoded, split
 
 API_GROUP = "kustomize.config.k8s.io"
 _COMMENTED = re.compile(r"^\s*#.*?([\w./-]+\.(?:ya?ml|json))\b", re.MULTILINE)
@@ -111,14 +109,6 @@ def read_quietly(path: Path) -> list[Chunk]:
         return split(path.read_bytes(), str(path), Diagnostics())
     except OSError:
         return []
-
-
-def decoded(chunk: Chunk) -> Any:
-    """The value of a document, None where it cannot be read."""
-    try:
-        return yaml.decode(chunk.content)
-    except (DecodeFault, RecursionError, ValueError):
-        return None
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,6 @@ from apimachinery.meta.names import NAME_RULES
 from apimachinery.meta.object_meta import validate_object_meta
 from apimachinery.meta.strategies import Strategy
 from apimachinery.wire import json as wire_json
-from apimachinery.wire import yaml as wire_yaml
 from apimachinery.wire.json import DecodeFault
 from apimachinery.wire.strict import duplicate_fields
 from kubewright.diagnostics import Diagnostic, Diagnostics, NamedObject, Severity
@@ -25,7 +25,7 @@ from kubewright.source.text import parse_documents
 from kubewright.tools.inputs.kustomize import is_kustomization
 from kubewright.tools.inputs.projects import source_of
 from kubewright.tools.validate import hints, kustomization
-from kubewright.tools.validate.inputs import Chunk
+from kubewright.tools.validate.inputs import DOCUMENTS, Chunk
 from kubewright.tools.validate.kinds import BuiltinKind, Kinds
 from kubewright.tools.validate.misspelt import Misspelling, meant_by
 from kubewright.tools.validate.places import Places, pointer_of
@@ -104,7 +104,7 @@ def is_clean(judged: Judgement) -> bool:
     return not (judged.findings or judged.subjects or judged.missing or judged.misspelt)
 
 
-def _copied(value: Any) -> Any:
+def copied(value: Any) -> Any:
     """A copy that shares nothing with ``value``; the detour over text is several times faster than walking."""
     try:
         return msgspec.json.decode(msgspec.json.encode(value))
@@ -130,8 +130,7 @@ def _decode(chunk: Chunk, found: Judgement) -> tuple[Any, list[tuple[str, str | 
             except DecodeFault:
                 if chunk.file.endswith(".json"):
                     raise
-        texts: list[str] = []
-        value = wire_yaml.decode(content, texts)
+        value, texts = DOCUMENTS.read(content, again=False)
         said: list[tuple[str, str | int]] = []
         for text in texts:
             line = _LINE.match(text)
@@ -210,9 +209,9 @@ class _Judge:
         if known is None:
             self.missing(api_version, kind, below)
         elif isinstance(known, BuiltinKind):
-            self.built_in(known, _copied(given) if outer else given, below, kind, api_version)
+            self.built_in(known, copied(given) if outer else given, below, kind, api_version)
         else:
-            self.custom([known, *self.kinds.other_definitions(api_version, kind)], given, below)
+            self.custom(known, self.kinds.other_definitions(api_version, kind), given, below)
 
     def add(self, code: str, severity: Severity, message: str, path: str, below: str, hint: str = "") -> None:
         place = self.places.at("" if path == ROOT else path, below)
@@ -261,19 +260,23 @@ class _Judge:
                 hint = hints.of_fault(fault.body, None) or of_refusal(fault.field, fault.body)
                 self.add(code, Severity.ERROR, fault.body, fault.field, below, hint)
 
-    def custom(self, definitions: list[CustomKind], obj: Json, below: str) -> None:
-        """Judges a custom resource by the first definition, unless another one has nothing against it."""
-        judged = [Judgement() for _ in definitions]
-        for known, found in zip(definitions, judged, strict=True):
-            replace(self, found=found).custom_by(known, obj, below)
+    def custom(self, known: CustomKind, others: Iterable[CustomKind], obj: Json, below: str) -> None:
+        """Judges a custom resource by its definition, unless another one has nothing against it."""
+        judged = Judgement()
+        replace(self, found=judged).custom_by(known, obj, below)
+        if not judged.findings:
+            return
+        for other in others:
+            found = Judgement()
+            replace(self, found=found).custom_by(other, obj, below)
             if not found.findings:
                 return
-        self.found.findings += judged[0].findings
-        self.found.misspelt += judged[0].misspelt
+        self.found.findings += judged.findings
+        self.found.misspelt += judged.misspelt
 
     def custom_by(self, known: CustomKind, obj: Json, below: str) -> None:
         """Judges a custom resource by one definition."""
-        work = _copied(obj)
+        work = copied(obj)
         broken = known.schema.decode_fault(work)
         if broken is not None:
             self.add("V010", Severity.ERROR, broken, "metadata", below)
@@ -289,12 +292,12 @@ class _Judge:
             self.add("V021", Severity.WARNING, warning, "", below)
 
     def built_in(self, known: BuiltinKind, obj: Json, below: str, kind: str, api_version: str) -> None:
-        work = _copied(obj)
+        work = copied(obj)
         broken, unknown = known.schema.read(work)
         taken: list[str] = []
         emptied: list[Steps] = []
         if broken is not None:
-            work = _copied(obj)
+            work = copied(obj)
             for fault in type_faults(known.schema.node, work, known.inner_schema):
                 hint = hints.of_fault(fault.message, _value_at(work, fault.steps))
                 hint = hint or of_refusal(fault.path, fault.message)
@@ -398,7 +401,7 @@ def _prepare(strategy: Strategy | None, work: Json) -> None:
     if strategy.admit is not None:
         strategy.admit(work)
     if strategy.status is not None and not strategy.keeps_status_on_create:
-        work["status"] = _copied(strategy.status)
+        work["status"] = copied(strategy.status)
     if strategy.prepare_create is not None:
         # Metadata of a wrong type was taken out.
         work.setdefault("metadata", {})["uid"] = _UID

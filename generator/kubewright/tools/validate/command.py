@@ -13,15 +13,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from kubewright.diagnostics import Diagnostic, Diagnostics, Severity
-from kubewright.source.kubernetes_validate import releases
-from kubewright.tools.inputs import crds
+from kubewright.source.releases import releases
 from kubewright.tools.inputs.projects import Project, read_project
 from kubewright.tools.outputs import reporting
 from kubewright.tools.validate.check import CODES, CheckOptions, Judgement
-from kubewright.tools.validate.inputs import STDIN
+from kubewright.tools.validate.inputs import DOCUMENTS, STDIN
 from kubewright.tools.validate.kinds import Kinds
 from kubewright.tools.validate.misspelt import correct
-from kubewright.tools.validate.patches import BuiltProject
 from kubewright.tools.validate.placeholders import is_unfilled, without_placeholders
 from kubewright.tools.validate.run import judge_all
 
@@ -39,8 +37,11 @@ def run(options: argparse.Namespace) -> int:
     if options.jobs < 0:
         return _misused("--jobs must not be negative")
     diagnostics = Diagnostics()
-    for crd in crds.read_crds(options.crds, diagnostics):
-        kinds.add_crd(crd.value)
+    if options.crds:  # imported where it is needed: most runs read manifests alone
+        from kubewright.tools.inputs.crds import read_crds
+
+        for crd in read_crds(options.crds, diagnostics):
+            kinds.add_crd(crd.value)
     if diagnostics.has_errors:
         reporting.report_unusable(diagnostics, options.format)
         return MISUSED
@@ -65,6 +66,7 @@ def run(options: argparse.Namespace) -> int:
         print(f"{corrected} field{'s' * (corrected != 1)} renamed", file=sys.stderr)
         if corrected:
             options.fix = False
+            DOCUMENTS.forget()
             return run(options)
     findings = [*diagnostics, *fold_missing(_settled(project, judged, kinds, how)), *project.notes]
     subjects = [pair for each in judged for pair in each.subjects]
@@ -83,7 +85,11 @@ def _settled(
     project: Project, judged: Sequence[Judgement], kinds: Kinds, how: CheckOptions
 ) -> Iterator[Diagnostic]:
     """The findings of all documents, kustomizations built, and those of patches."""
-    built = BuiltProject.of(project.kustomizations, kinds, how) if project.kustomizations else None
+    built = None
+    if project.kustomizations:
+        from kubewright.tools.validate.patches import BuiltProject
+
+        built = BuiltProject.of(project.kustomizations, kinds, how)
     for chunk, each in zip(project.chunks, judged, strict=True):
         if each.findings:
             findings = each.findings if built is None else built.settled(chunk, each)

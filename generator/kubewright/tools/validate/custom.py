@@ -6,7 +6,6 @@ else together, and most runs meet no custom resource.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from apimachinery.cel.schemas.crd import CompiledRules, compile_rules
@@ -15,6 +14,7 @@ from apimachinery.crd.objects import ObjectValidation, validate_custom_resource
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.meta.json import Json
 from apimachinery.schema.custom import CustomSchema, compile_custom
+from kubewright.tools.validate.check import copied
 from kubewright.tools.validate.unusable import UnusableSchema
 
 
@@ -38,7 +38,7 @@ class CustomKind:
 
 def compile_kind(crd: Json, api_version: str) -> CustomKind | UnusableSchema:
     """The kind of ``crd`` in one of its versions, or why there is none."""
-    crd = json.loads(json.dumps(crd))
+    crd = copied(crd)
     spec = crd["spec"]
     try:
         default_crd(crd)

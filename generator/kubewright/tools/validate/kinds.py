@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -67,7 +67,7 @@ class Kinds:
     package: str = "kubernetes_api"
     _crds: dict[tuple[str, str], list[Json]] = field(default_factory=dict)
     """Every definition of a kind: a repository may hold the one that a program wrote and the one that is applied."""
-    _others: dict[tuple[str, str], list[CustomKind]] = field(default_factory=dict)
+    _others: dict[tuple[str, str], list[CustomKind | UnusableSchema]] = field(default_factory=dict)
     _made: dict[tuple[str, str], BuiltinKind | CustomKind | UnusableSchema | None] = field(
         default_factory=dict
     )
@@ -114,15 +114,16 @@ class Kinds:
             raise found
         return found
 
-    def other_definitions(self, api_version: str, kind: str) -> list[CustomKind]:
-        """The kind by the other definitions that were given of it."""
-        key = (api_version, kind)
-        if key not in self._others:
-            from kubewright.tools.validate.custom import CustomKind, compile_kind
+    def other_definitions(self, api_version: str, kind: str) -> Iterator[CustomKind]:
+        """The kind by the other definitions that were given of it, each compiled when it is asked for."""
+        from kubewright.tools.validate.custom import CustomKind, compile_kind
 
-            made = [compile_kind(crd, api_version) for crd in self._crds.get(key, [])[1:]]
-            self._others[key] = [each for each in made if isinstance(each, CustomKind)]
-        return self._others[key]
+        made = self._others.setdefault((api_version, kind), [])
+        for number, crd in enumerate(self._crds.get((api_version, kind), [])[1:]):
+            if number == len(made):
+                made.append(compile_kind(crd, api_version))
+            if isinstance(known := made[number], CustomKind):
+                yield known
 
     def forget_missing(self) -> None:
         """Looks up again, when asked, what nobody described so far."""

@@ -12,9 +12,8 @@ from typing import Any
 
 from kubewright.diagnostics import Diagnostic, Severity
 from kubewright.location import Location, unescape_pointer
-from kubewright.tools.inputs.kustomize import decoded
 from kubewright.tools.inputs.projects import LEFT_OUT
-from kubewright.tools.validate.inputs import Chunk
+from kubewright.tools.validate.inputs import Chunk, decoded
 
 _PLACEHOLDER = re.compile(
     r"""\$\{ | \$\([\w.-]+\) | \{\{.*\}\} | \$\$\w+\$\$ | ^\$[A-Z_]+$ | @[A-Z_]+@ | <\ ?[A-Za-z][\w -]*> | ^\(.*\)$

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import re
 import signal
@@ -11,13 +10,16 @@ from itertools import pairwise
 
 from apimachinery.meta.release import rules_of
 from kubewright.processes import usable_processes
+from kubewright.source.text import KUSTOMIZATIONS
 from kubewright.tools.validate.check import CheckOptions, Judgement, is_clean, judge
-from kubewright.tools.validate.inputs import Chunk
+from kubewright.tools.validate.inputs import Chunk, decoded
 from kubewright.tools.validate.kinds import Kinds
 
 BATCH_BYTES = 64 * 1024
 WORTH_A_PROCESS = 256 * 1024
 """Below that many bytes a second process costs more than it saves."""
+
+_TYPE = re.compile(rb"^(?:apiVersion|kind):[^\n]*", re.MULTILINE)
 
 Progress = Callable[[int], None]
 
@@ -57,17 +59,11 @@ def _judge_all(
 
 def _learn(chunks: Sequence[Chunk], kinds: Kinds, wanted: set[str]) -> bool:
     """Makes those CRDs among the documents known that may describe a kind wanted."""
-    from apimachinery.wire import yaml
-    from apimachinery.wire.json import DecodeFault
-
     names = re.compile(b"|".join(re.escape(name.encode()) for name in sorted(wanted)))
     learnt = False
     for chunk in chunks:
         if b"CustomResourceDefinition" in chunk.content and names.search(chunk.content):
-            try:
-                value = yaml.decode(chunk.content)
-            except DecodeFault:
-                continue
+            value = decoded(chunk)
             items = value.get("items") if isinstance(value, dict) and value.get("kind") == "List" else [value]
             for item in items if isinstance(items, list) else ():
                 learnt |= kinds.add_crd(item)
@@ -77,6 +73,26 @@ def _learn(chunks: Sequence[Chunk], kinds: Kinds, wanted: set[str]) -> bool:
 
 
 def _judge(
+    chunks: Sequence[Chunk], kinds: Kinds, options: CheckOptions, jobs: int, progress: Progress | None
+) -> list[Judgement]:
+    """Judges equal documents once where nothing is to be said of them; a finding is of one place in one file."""
+    first: dict[tuple[bytes, bool, bool], int] = {}
+    leaders = [first.setdefault(_judged_alike(chunk), number) for number, chunk in enumerate(chunks)]
+    own = [*first.values()]
+    judged = dict(
+        zip(own, _judge_each([chunks[i] for i in own], kinds, options, jobs, progress), strict=True)
+    )
+    more = [i for i, leader in enumerate(leaders) if leader != i and not is_clean(judged[leader])]
+    judged.update(zip(more, _judge_each([chunks[i] for i in more], kinds, options, jobs, None), strict=True))
+    return [judged.get(i) or Judgement(objects=judged[leader].objects) for i, leader in enumerate(leaders)]
+
+
+def _judged_alike(chunk: Chunk) -> tuple[bytes, bool, bool]:
+    """All that a judgement without findings depends on; a broken document is JSON if its file is called so."""
+    return chunk.content, chunk.file.endswith(".json"), chunk.file.endswith(KUSTOMIZATIONS)
+
+
+def _judge_each(
     chunks: Sequence[Chunk], kinds: Kinds, options: CheckOptions, jobs: int, progress: Progress | None
 ) -> list[Judgement]:
     size = sum(len(chunk.content) for chunk in chunks)
@@ -90,18 +106,31 @@ def _judge(
             if progress is not None:
                 progress(len(found))
         return found
+    import multiprocessing  # not above: many runs judge few documents, and need none
+
     global _state
-    _state = (chunks, kinds, options)
+    judged = {number: judge(chunks[number], kinds, options) for number in _first_of_each_kind(chunks)}
+    rest = [number for number in range(len(chunks)) if number not in judged]
+    _state = ([chunks[number] for number in rest], kinds, options)
     try:
         with multiprocessing.get_context("fork").Pool(workers, _end_when_told) as pool:
-            found = []
-            for batch in pool.imap(_judge_batch, _batches(chunks)):
-                found += [Judgement(objects=each) if isinstance(each, int) else each for each in batch]
+            numbers = iter(rest)
+            for batch in pool.imap(_judge_batch, _batches(_state[0])):
+                for each, number in zip(batch, numbers, strict=False):
+                    judged[number] = Judgement(objects=each) if isinstance(each, int) else each
                 if progress is not None:
-                    progress(len(found))
-            return found
+                    progress(len(judged))
+            return [judged[number] for number in range(len(chunks))]
     finally:
         _state = None
+
+
+def _first_of_each_kind(chunks: Sequence[Chunk]) -> list[int]:
+    """The numbers of documents that are judged before work is shared, so that each kind is compiled once for all."""
+    seen: dict[frozenset[bytes], int] = {}
+    for number, chunk in enumerate(chunks):
+        seen.setdefault(frozenset(_TYPE.findall(chunk.content, 0, 500)), number)
+    return [*seen.values()]
 
 
 def _end_when_told() -> None:
