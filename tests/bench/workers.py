@@ -3,7 +3,8 @@
     python tests/bench/workers.py [--workers 1,2,4] [--seconds 4] [--tls] [--only get,list-1k]
 
 Needs wrk and Linux. Rates say something only where there are cores for the processes and for wrk; the CPU time of a
-request, user and system, does anywhere. ``health`` asks /livez on new connections while large objects are written.
+request, user and system, does anywhere, and so does ``could``: how many times as much all could do with a core each,
+which the busiest of them limits. ``health`` asks /livez on new connections while large objects are written.
 """
 
 from __future__ import annotations
@@ -141,10 +142,11 @@ def main() -> None:
                 count = 200 * 200 if name == "fan-out" else rate * options.seconds
                 each = sum(used) / count * 1e6
                 rated, cost = first.setdefault(name, (rate, each))
+                could = cost / (max(used) / count * 1e6)
                 shares = "/".join(f"{part / took:.2f}" for part in used)
                 print(
                     f"{workers} {name:8s} {rate:9,.0f}/s ({rate / rated:4.2f} x)  {each:8,.1f} µs CPU "
-                    f"({each / cost:4.2f} x)  p99 {slow}  failed {failed}  cores {shares}",
+                    f"({each / cost:4.2f} x)  could {could:4.2f} x  p99 {slow}  failed {failed}  cores {shares}",
                     flush=True,
                 )
 
