@@ -41,6 +41,12 @@ def state(objects: Objects) -> dict[str, list[Any]]:
     """The objects of a namespace by resource, with hashes written as the images that they stand for."""
     found = {plural: objects.all(plural) for plural in PLURALS}
     names = _hashes(found)
+    if found["horizontalpodautoscalers"]:
+        for each in found["replicasets"]:
+            if not each["spec"][
+                "replicas"
+            ]:  # how large it was remembered depends on when the autoscaler looked
+                each["metadata"].pop("annotations", None)
     return {
         plural: sorted(
             (_plain(each, names) for each in items), key=lambda each: json.dumps(each, sort_keys=True)

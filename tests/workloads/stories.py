@@ -290,7 +290,7 @@ def replication(chance: random.Random) -> Iterator[Step]:
     count = chance.randrange(0, 5)
     if chance.random() < 0.5:
         own = template()
-        yield "a pod", lambda objects: objects.create("pods", "web-lone", **own, settle=False)
+        yield "a pod", lambda objects: objects.create("pods", "alone", **own, settle=False)
     spec = {"replicas": count, "selector": selected, "template": image("image:1")}
     if chance.random() < 0.3:
         spec["minReadySeconds"] = 1

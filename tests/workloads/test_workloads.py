@@ -279,6 +279,17 @@ def test_slices_and_endpoints_follow_the_pods(objects: Objects) -> None:
     assert "web" not in [each["metadata"]["name"] for each in objects.all("endpoints")]
 
 
+def test_a_budget_counts_pods_that_failed(objects: Objects) -> None:
+    """As kube-controller-manager does: all that its selector matches, healthy while they say that they are ready."""
+    spec = {"minAvailable": 2, "selector": {"matchLabels": LABELS}}
+    objects.create("poddisruptionbudgets", "web", spec=spec)
+    objects.workload("replicasets", replicas=2)
+    name = objects.all("pods")[0]["metadata"]["name"]
+    objects.patch("pods", name, subresource="status", status={"phase": "Failed", "reason": "Evicted"})
+    status = objects.get("poddisruptionbudgets", "web")["status"]
+    assert (status["expectedPods"], status["currentHealthy"], status["disruptionsAllowed"]) == (3, 3, 1)
+
+
 def test_endpoints_are_made_again_but_not_mended(objects: Objects) -> None:
     """As kube-controller-manager does; slices it mends."""
     objects.create("services", "web", spec={"selector": LABELS, "ports": [{"port": 80}]})

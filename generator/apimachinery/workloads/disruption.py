@@ -11,7 +11,7 @@ from .conditions import with_condition
 from .interface import ClusterView, Follows, Workload, write_status
 from .moments import seconds_of, sooner, text_of
 from .owners import controller_of, is_going, labels_of
-from .pods import is_active, is_ready
+from .pods import is_ready
 from .rollouts import share
 
 BUDGETS = "poddisruptionbudgets.policy"
@@ -41,14 +41,13 @@ async def reconcile(cluster: ClusterView, budget: Json) -> float | None:
     old = budget.get("status") or {}
     disrupted, wait = _disrupted(old.get("disruptedPods") or {}, pods, now)
     healthy = sum(
-        is_ready(pod) and is_active(pod) and pod["metadata"]["name"] not in disrupted for pod in pods
+        is_ready(pod) and not is_going(pod) and pod["metadata"]["name"] not in disrupted for pod in pods
     )
-    live = [pod for pod in pods if is_active(pod)]
     status: Json = {"observedGeneration": budget["metadata"].get("generation", 0), "currentHealthy": healthy}
     if disrupted:
         status["disruptedPods"] = disrupted
     try:
-        expected, desired = _numbers(cluster, spec, live)
+        expected, desired = _numbers(cluster, spec, pods)
     except UnknownScale as fault:
         kept = {key: old.get(key, 0) for key in ("currentHealthy", "desiredHealthy", "expectedPods")}
         status |= {**kept, "disruptionsAllowed": 0}
@@ -108,8 +107,7 @@ def _expected(cluster: ClusterView, pods: Sequence[Json]) -> int:
             continue
         owner = _top(cluster, pod["metadata"]["namespace"], reference)
         if owner is None:
-            name = f"{reference['apiVersion']}, Kind={reference['kind']}"
-            raise UnknownScale(f"found no controllers for pod {pod['metadata']['name']!r}: {name}")
+            raise UnknownScale(f'found no controllers for pod "{pod["metadata"]["name"]}"')
         sizes[owner["metadata"]["uid"]] = owner["spec"].get("replicas", 1)
     return sum(sizes.values())
 
