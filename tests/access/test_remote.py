@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import jwt
 import pytest
+from msgspec import structs
 
 from apimachinery.access.authentication import (
     BearerTokens,
@@ -238,9 +239,9 @@ def test_headers_count_from_the_proxy_only():
         ("a", "b", "system:authenticated"),
         (("scope/s", ("x",)),),
     )
-    assert proxy.authenticate(replace(request, peer=(b"other",))) is None
-    assert proxy.authenticate(replace(request, peer=())) is None
-    assert proxy.authenticate(replace(request, headers={})) is None
+    assert proxy.authenticate(structs.replace(request, peer=(b"other",))) is None
+    assert proxy.authenticate(structs.replace(request, peer=())) is None
+    assert proxy.authenticate(structs.replace(request, headers={})) is None
 
 
 class Hook(BaseHTTPRequestHandler):

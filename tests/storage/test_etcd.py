@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from apimachinery.http.tls import ensure_certificate
 from apimachinery.storage.etcd import connection, messages
@@ -164,8 +164,8 @@ def test_a_value_that_nobody_can_read_is_named_and_stops_nothing(etcd_url, run):
 def test_a_key_with_a_time_to_live_ends_unless_it_is_written_again(etcd_url, run):
     async def story() -> None:
         storage = await open_storage(etcd_url)
-        made = await storage.create(A, replace(value("a"), ttl=1))
-        kept = await storage.create(B, replace(value("b"), ttl=1))
+        made = await storage.create(A, structs.replace(value("a"), ttl=1))
+        kept = await storage.create(B, structs.replace(value("b"), ttl=1))
         kept = await storage.update(B, kept.revision, value("b"))
         seen: list[Event] = []
         await storage.watch("", storage.revision, seen.extend)

@@ -11,9 +11,11 @@ import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
+
+import msgspec
 
 from apimachinery.access.authorization import (
     AUTHENTICATED,
@@ -42,8 +44,7 @@ class TokenRefused(Exception):
     """A token of a known kind that does not hold; the text says why, to a token review only."""
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(msgspec.Struct, frozen=True):
     """Whose a token is, and for which audiences it was made of those that were asked about."""
 
     user: User

@@ -17,8 +17,10 @@ from collections.abc import (
     MutableMapping,
     Sequence,
 )
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
+
+import msgspec
 
 from apimachinery.http.governor import (
     SMALL_BYTES,
@@ -86,8 +88,7 @@ class Trail(Protocol):
         """Keeps the name of a created object, which the path lacks."""
 
 
-@dataclass(slots=True)
-class Request:
+class Request(msgspec.Struct):
     """A request whose body has been read.
 
     ``path`` is percent-decoded; ``query_string`` is as it came. ``headers`` have lower-case names; values of
@@ -106,14 +107,14 @@ class Request:
     method: str
     path: str
     query_string: str = ""
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
     body: bytes = b""
     user: User | None = None
     repeated: Mapping[str, Sequence[str]] | None = None
     peer: tuple[bytes, ...] = ()
     impersonator: User | None = None
-    warnings: list[str] = field(default_factory=list)
-    annotations: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = msgspec.field(default_factory=list)
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
     uri: bytes = b""
     source: str = ""
     stamp: bytes = b""
@@ -192,8 +193,7 @@ class Request:
         return next(values_of(self.query_string, name, most), None) if self.query_string else None
 
 
-@dataclass(slots=True)
-class Response:
+class Response(msgspec.Struct):
     """A whole answer. ``body`` in several parts is sent without being joined. ``holding`` is what of it is counted
     already.
 

@@ -41,6 +41,7 @@ from enum import Enum
 from typing import Any, Protocol, cast
 
 import httptools
+import msgspec
 
 from apimachinery.http.governor import BODY_BYTES, Crowded, Governor
 from apimachinery.http.heads import USUAL_METHODS, head_of, readable
@@ -132,8 +133,7 @@ class ConnectionState(Enum):
     LINGERING = "lingering"
 
 
-@dataclass(slots=True)
-class _Pending:
+class _Pending(msgspec.Struct):
     """A request that waits for its turn; ``chunks`` says that the client reads chunked answers. Nobody changes one."""
 
     request: Request

@@ -20,9 +20,10 @@ no headers and no body, and tells no more than ``_PARTS`` segments apart, since 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
+
+import msgspec
 
 METHOD_VERBS = {
     "GET": "get",
@@ -70,12 +71,9 @@ class Area(Enum):
     NOTHING = "nothing"
 
 
-@dataclass(slots=True)
-class Route:
+class Route(msgspec.Struct, frozen=True, gc=False):
     """What answers a path. What it lacks is empty; ``rest`` follows a subresource or an OpenAPI root, ``hollow`` means
     that resource, name or subresource is an empty segment.
-
-    Nobody changes one; it is not frozen because that makes each take four times as long to build.
     """
 
     area: Area

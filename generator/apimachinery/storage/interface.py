@@ -44,8 +44,7 @@ REVISION_MARK = f"revision-{secrets.token_hex(16)}"
 """Stands for the revision in an object that is encoded for ``Value.cut``; no client can know it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(msgspec.Struct, frozen=True, gc=False):
     """Bytes to store: ``head`` + the revision in decimals + ``tail``. ``ttl``: a driver
     of a shared log ends the key this many seconds after the write, or up to a minute later, unless it was written
     again; 0 for never. Who owns its log leaves that to whoever runs over it."""
@@ -98,8 +97,7 @@ class Record(msgspec.Struct, gc=False, eq=False):
     __hash__ = None  # type: ignore[assignment]
 
 
-@dataclass(slots=True)
-class Event:
+class Event(msgspec.Struct, gc=False):
     """One write, as a watch sees it. ``previous`` is the record before it, None for a creation.
 
     Of a deletion, ``record.value`` is the object's last content with the revision of the deletion.

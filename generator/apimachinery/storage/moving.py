@@ -15,7 +15,7 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -137,7 +137,7 @@ async def _create(target: Storage, record: Record) -> None:
 
 def _value(record: Record) -> Value:
     value = value_of(record.value)
-    return replace(value, ttl=EVENT_SECONDS) if record.key.startswith(EVENTS) else value
+    return msgspec.structs.replace(value, ttl=EVENT_SECONDS) if record.key.startswith(EVENTS) else value
 
 
 def _same(one: Record, other: Record | None) -> bool:

@@ -9,8 +9,9 @@ it then starts again with the newest object, plugins included.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+import msgspec
 
 from apimachinery.http.messages import User
 from apimachinery.http.steps import Asking, Waiting
@@ -18,8 +19,7 @@ from apimachinery.server.request.options import DeletionOptions
 from apimachinery.server.request.target import WriteTarget
 
 
-@dataclass(slots=True)
-class Operation:
+class Operation(msgspec.Struct):
     """``CREATE``, ``UPDATE``, ``DELETE`` or ``CONNECT``; ``obj`` is None in a deletion, ``old`` in a creation.
 
     Plugins change ``obj`` in place. ``name`` is empty where a request names no object. ``target`` has the resource as
@@ -36,7 +36,7 @@ class Operation:
     deletion: DeletionOptions | None = None
     wants_second_round: bool = False
     second_round: bool = False
-    memory: dict[str, Any] = field(default_factory=dict)
+    memory: dict[str, Any] = msgspec.field(default_factory=dict)
 
     @property
     def user(self) -> User | None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from time import perf_counter, thread_time
+
+import msgspec
 
 from apimachinery.access.authorization import MASTERS, Attributes
 from apimachinery.http.messages import LARGE_BYTES, Request, User
@@ -38,8 +39,7 @@ _READING = frozenset({"get", "list", "watch"})
 Estimate = Callable[[Attributes], int]
 
 
-@dataclass(slots=True)
-class Ticket:
+class Ticket(msgspec.Struct):
     """A request that was let in."""
 
     lane: Lane

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import msgspec
 
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.clock import utc
@@ -51,7 +51,7 @@ class Heartbeats(Controller):
             await self._writer.create(target, obj)
         images = self._behaviour.images
         await self._writer.update(
-            replace(target, subresource="status"), lambda node: _healthy(node, shape, images)
+            msgspec.structs.replace(target, subresource="status"), lambda node: _healthy(node, shape, images)
         )
         current = self._writer.current(target)
         if current is not None and _untainted(nodes.read(current)) is not None:

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
+import msgspec
+
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.clock import monotonic
 from apimachinery.meta.errors import ApiError
@@ -158,7 +160,7 @@ class SimulatedNode(Controller):
             known.stop(moment, plan.exit_code or 0)
             return known.write(pod, plan, moment, _address(known.uid))
 
-        await self._writer.update(replace(target, subresource="status"), transform)
+        await self._writer.update(msgspec.structs.replace(target, subresource="status"), transform)
         return LOOK_SECONDS
 
 

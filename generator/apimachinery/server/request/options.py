@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
+
 from apimachinery.http.messages import Request
 from apimachinery.meta.field_errors import (
     FieldError,
@@ -29,8 +31,7 @@ _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 Query = Mapping[str, Sequence[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
+class WriteOptions(msgspec.Struct, frozen=True):
     """CreateOptions, UpdateOptions and PatchOptions in one. ``force`` is None if nobody says. ``stated`` is the query
     that they are from: what a client did not say is not shown to webhooks."""
 
@@ -38,7 +39,7 @@ class WriteOptions:
     manager: str = ""
     validation: str = "Warn"
     force: bool | None = None
-    stated: Query = field(default_factory=dict)
+    stated: Query = msgspec.field(default_factory=dict)
 
     def shown(self, kind: str) -> dict[str, Any]:
         """As an object of a kind of meta.k8s.io/v1, with what the client said."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+import msgspec
 
 from apimachinery.http.messages import Request, User
 from apimachinery.kinds.hooks import Json
@@ -34,8 +35,7 @@ def _hold_nothing(data: bytes, **_: Any) -> None:
     """Holds nothing: of the server's own writes few are under way at once."""
 
 
-@dataclass(slots=True)
-class WriteTarget:
+class WriteTarget(msgspec.Struct):
     """What a write is about. ``warnings`` collects texts for the answer, ``annotations`` for the audit event.
 
     ``shown_as`` is what admission sees of the object, where a subresource has a kind of its own (a Scale), and
@@ -53,19 +53,19 @@ class WriteTarget:
     name: str
     options: WriteOptions
     subresource: str = ""
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = msgspec.field(default_factory=list)
     user: User | None = None
-    duplicates: list[str] = field(default_factory=list)
+    duplicates: list[str] = msgspec.field(default_factory=list)
     shown_as: Callable[[Json], Json] | None = None
     takes: Callable[[Json, Json], None] | None = None
     large: bool = False
-    annotations: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
     allocation: Allocation | None = None
     hold: Callable[..., None] = _hold_nothing
     empties: Empties = ()
     has_empties: bool = False
     applying: bool = False
-    faults: list[FieldError] = field(default_factory=list)
+    faults: list[FieldError] = msgspec.field(default_factory=list)
 
     @classmethod
     def asked(
@@ -101,8 +101,7 @@ class WriteTarget:
         return self.served.key(self.namespace, self.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(msgspec.Struct, frozen=True):
     """The object after a write, as a record, and whether the write created it."""
 
     record: Record

@@ -8,7 +8,6 @@ page that begin with ``/``.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from urllib.parse import quote
 
 from apimachinery.http.messages import (
@@ -128,9 +127,7 @@ async def led_back(
         return answer
     body = await _whole(answer)
     replacement = rb"\1\2" + root.encode().replace(b"\\", rb"\\") + b"/"
-    return replace(
-        Response(answer.status, b"", answer.content_type, headers), body=_LINK.sub(replacement, body)
-    )
+    return Response(answer.status, _LINK.sub(replacement, body), answer.content_type, headers)
 
 
 async def _whole(answer: Response | StreamResponse) -> bytes:
