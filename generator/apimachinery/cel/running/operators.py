@@ -5,16 +5,19 @@ Each is planned by a function of its own; ``OPERATORS`` has them by the names of
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 from apimachinery.cel.cost.call_costs import runtime_cost
+from apimachinery.cel.libraries.declarations import Function, Overload
 from apimachinery.cel.libraries.standard import index
 from apimachinery.cel.running.fast_paths import compare_attributes
 from apimachinery.cel.running.steps import (
     FAILED,
     Frame,
+    Plans,
     Step,
+    base_cost,
     build_call,
     constant,
     holds,
@@ -24,19 +27,32 @@ from apimachinery.cel.running.steps import (
     refunding,
     settle,
 )
-from apimachinery.cel.syntax.ast import CallNode, Literal
+from apimachinery.cel.syntax.ast import CallNode, Literal, Node
 from apimachinery.cel.values import types as t
 from apimachinery.cel.values import values as v
 from apimachinery.cel.values.errors import CostLimitError, EvalError
 from apimachinery.cel.values.values import ABSENT, NO_OVERLOAD, Optional
 
-if TYPE_CHECKING:
-    from apimachinery.cel.running.planner import Planner
-
 _FIXED_SIZE = frozenset(("bool", "int", "uint", "timestamp", "duration", "double"))
 
 
-def _logic(planner: Planner, node: CallNode, stop: bool) -> Step:
+class CallPlans(Plans, Protocol):
+    """What compiles the parts of a call."""
+
+    functions: Mapping[str, Function]
+    wire_name: Callable[[str, str], str]
+
+    def function(self, node: CallNode) -> Function:
+        """The function that a node calls."""
+
+    def certain(self, node: CallNode, function: Function, args: list[Node]) -> Overload | None:
+        """The one overload that can only be meant, given the types of the arguments."""
+
+    def plain_call(self, node: CallNode) -> Step:
+        """A call of which every argument is run."""
+
+
+def _logic(planner: CallPlans, node: CallNode, stop: bool) -> Step:
     left, right = (planner.plan(arg) for arg in node.args)
     left_run, right_run, right_cost = left.run, right.run, right.cost
 
@@ -74,7 +90,7 @@ def _logic(planner: Planner, node: CallNode, stop: bool) -> Step:
     return Step(both, left.cost)
 
 
-def _conditional(planner: Planner, node: CallNode) -> Step:
+def _conditional(planner: CallPlans, node: CallNode) -> Step:
     condition, yes, no = (planner.plan(arg) for arg in node.args)
     run = condition.run
     yes_run, yes_cost = yes.run, yes.cost - yes.reading
@@ -95,7 +111,7 @@ def _conditional(planner: Planner, node: CallNode) -> Step:
     return Step(choose, condition.cost, attribute=True, reading=0)
 
 
-def _not_strictly_false(planner: Planner, node: CallNode) -> Step:
+def _not_strictly_false(planner: CallPlans, node: CallNode) -> Step:
     arg = planner.plan(node.args[0])
     run = arg.run
 
@@ -110,7 +126,7 @@ def _not_strictly_false(planner: Planner, node: CallNode) -> Step:
     return Step(test, arg.cost + 1)
 
 
-def _equality(planner: Planner, node: CallNode, same: bool) -> Step:
+def _equality(planner: CallPlans, node: CallNode, same: bool) -> Step:
     a, b = (planner.plan(arg) for arg in node.args)
     of = node.args[0].type or t.DYN
     other = node.args[1].type or t.DYN
@@ -136,7 +152,7 @@ def _equality(planner: Planner, node: CallNode, same: bool) -> Step:
     return Step(compare, a.cost + b.cost)
 
 
-def _compare(planner: Planner, node: CallNode) -> Step:
+def _compare(planner: CallPlans, node: CallNode) -> Step:
     function = planner.function(node)
     overload = planner.certain(node, function, node.args)
     a, b = (planner.plan(arg) for arg in node.args)
@@ -147,7 +163,7 @@ def _compare(planner: Planner, node: CallNode) -> Step:
     return planner.plain_call(node)
 
 
-def _membership(planner: Planner, node: CallNode) -> Step:
+def _membership(planner: CallPlans, node: CallNode) -> Step:
     item, holder = (planner.plan(arg) for arg in node.args)
     run = item.run
     holds_list = planner.folds and holder.constant and isinstance(holder.run([]), list)
@@ -167,7 +183,7 @@ def _membership(planner: Planner, node: CallNode) -> Step:
     return build_call(impl, [run, holder.run], item.cost + holder.cost, "@in", id)
 
 
-def _index(planner: Planner, node: CallNode) -> Step:
+def _index(planner: CallPlans, node: CallNode) -> Step:
     holder, key = (planner.plan(arg) for arg in node.args)
     run, key_run, key_cost = refunding(holder.run), key.run, key.cost - key.reading
     of = node.args[0].type or t.DYN
@@ -176,7 +192,7 @@ def _index(planner: Planner, node: CallNode) -> Step:
         def read(frame: Frame) -> Any:
             return index(run(frame), key_run(frame))
 
-        return Step(read, planner.base(holder) + key_cost + 1, attribute=True)
+        return Step(read, base_cost(holder) + key_cost + 1, attribute=True)
 
     def dynamic(frame: Frame) -> Any:
         held = run(frame)
@@ -191,10 +207,10 @@ def _index(planner: Planner, node: CallNode) -> Step:
             return found
         return index(held, wanted)
 
-    return Step(dynamic, planner.base(holder) + key_cost + 1, attribute=True)
+    return Step(dynamic, base_cost(holder) + key_cost + 1, attribute=True)
 
 
-def _optional_select(planner: Planner, node: CallNode) -> Step:
+def _optional_select(planner: CallPlans, node: CallNode) -> Step:
     operand = planner.plan(node.args[0])
     field_node = node.args[1]
     assert isinstance(field_node, Literal)
@@ -223,10 +239,10 @@ def _optional_select(planner: Planner, node: CallNode) -> Step:
             frame[0] -= 1  # what is not there was not selected
         return found
 
-    return Step(read, planner.base(operand) + 1, attribute=True)
+    return Step(read, base_cost(operand) + 1, attribute=True)
 
 
-def _optional_index(planner: Planner, node: CallNode) -> Step:
+def _optional_index(planner: CallPlans, node: CallNode) -> Step:
     holder, key = (planner.plan(arg) for arg in node.args)
     run, key_run, key_cost = refunding(holder.run), key.run, key.cost - key.reading
 
@@ -242,10 +258,10 @@ def _optional_index(planner: Planner, node: CallNode) -> Step:
             frame[0] -= 1
         return found
 
-    return Step(read, planner.base(holder) + key_cost + 1, attribute=True)
+    return Step(read, base_cost(holder) + key_cost + 1, attribute=True)
 
 
-def _or_else(planner: Planner, node: CallNode) -> Step:
+def _or_else(planner: CallPlans, node: CallNode) -> Step:
     """``or`` and ``orValue``: the argument is run only where it is needed."""
     if node.target is None:
         return Step(raiser(EvalError(NO_OVERLOAD)), 0)
@@ -265,7 +281,7 @@ def _or_else(planner: Planner, node: CallNode) -> Step:
     return Step(choose, target.cost)
 
 
-def _match(planner: Planner, node: CallNode) -> Step:
+def _match(planner: CallPlans, node: CallNode) -> Step:
     """``matches`` with a constant pattern has its program at hand."""
     args = ([node.target] if node.target is not None else []) + node.args
     if len(args) == 2:
@@ -280,7 +296,7 @@ def _match(planner: Planner, node: CallNode) -> Step:
     return planner.plain_call(node)
 
 
-OPERATORS: dict[str, Callable[[Planner, CallNode], Step]] = {
+OPERATORS: dict[str, Callable[[CallPlans, CallNode], Step]] = {
     "_&&_": lambda planner, node: _logic(planner, node, stop=False),
     "_||_": lambda planner, node: _logic(planner, node, stop=True),
     "_?_:_": _conditional,

@@ -25,6 +25,7 @@ from apimachinery.cel.running.steps import (
     Frame,
     Run,
     Step,
+    base_cost,
     build_call,
     constant,
     expect_optional,
@@ -140,10 +141,6 @@ class Planner:
 
         return Step(read, 1, attribute=True, path=(slot, ()))
 
-    def base(self, operand: Step) -> int:
-        """The cost of an operand as the base of an attribute: one more where it is a call's result."""
-        return operand.cost if operand.attribute else operand.cost + 1
-
     def select(self, node: Select) -> Step:
         if node.name is not None:
             return self.variable(node.name)
@@ -155,8 +152,8 @@ class Planner:
         operand = self.plan(node.operand)
         of = node.operand.type or t.DYN
         if node.test_only:
-            return Step(self.presence(operand.run, of, node.field), self.base(operand))
-        cost = self.base(operand) + 1
+            return Step(self.presence(operand.run, of, node.field), base_cost(operand))
+        cost = base_cost(operand) + 1
         run, field = operand.run, node.field
         if of.kind == "object":
             name = self.wire_name(of.name, field)

@@ -85,6 +85,11 @@ class Plans(Protocol):
         """A place in the frame for one more variable."""
 
 
+def base_cost(operand: Step) -> int:
+    """The cost of an operand as the base of an attribute: one more where it is a call's result."""
+    return operand.cost if operand.attribute else operand.cost + 1
+
+
 def build_call(impl: Callable[..., Any], runs: list[Run], cost: int, function: str, overload: str) -> Step:
     """The step of a call, charging what the call costs before it is made."""
     if cost_needs_result(function):
