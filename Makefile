@@ -9,7 +9,7 @@ RUN = PYTHONPATH=generator:generated PYTHONWARNINGS= PYTHONDONTWRITEBYTECODE= $(
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: plain type-tests explained node go projects cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables workloads help setup generate verify test test-real test-faults test-partitions peers test-kill golden lint type bench bench-growth bench-server bench-workers soak-cel wheel release clean differential
+.PHONY: worlds plain type-tests explained node go projects cluster test-cluster attack soak docs pictures gate schemas soak-access soak-credentials tables workloads help setup generate verify test test-real test-faults test-partitions peers test-kill golden lint type bench bench-growth bench-server bench-workers soak-cel wheel release clean differential
 
 .PHONY: constraints repositories pages conformance
 
@@ -84,6 +84,10 @@ tables: $(SETUP) ## outcomes of Kubernetes' own unit tests against ours, a line 
 workloads: $(SETUP) ## drawn stories of workloads, ours against MANAGER=kube-controller-manager; SEEDS=0-47
 	@test -n "$(MANAGER)" || { echo "MANAGER=path of a kube-controller-manager is needed (docs/workloads.md)"; exit 2; }
 	PYTHONPATH=generator:generated:. PYTHONWARNINGS= $(BIN)/python -m tests.workloads.compare --manager $(MANAGER) --seeds $(or $(SEEDS),0-47)
+
+worlds: $(SETUP) ## random worlds of owners and what is left of them, on SERVERS="URL TOKEN [URL TOKEN]" with stock controllers; WORLDS= SEED=
+	@test -n "$(SERVERS)" || { echo 'SERVERS="URL TOKEN [URL TOKEN]" is needed (docs/differential.md)'; exit 2; }
+	PYTHONPATH=generator:generated:. PYTHONWARNINGS= $(BIN)/python -m tests.server.owner_worlds $(SERVERS) --worlds $(or $(WORLDS),200) --seed $(or $(SEED),1)
 
 bench: $(SETUP) ## measure; prints ratios, asserts nothing
 	$(RUN) tests/bench/run.py $(BENCH)

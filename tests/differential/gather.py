@@ -95,13 +95,36 @@ def gathered(clone: Path) -> list[dict[str, Any]]:
     return [*definitions.values(), *(each for same in objects.values() for each in same.values())]
 
 
+_OF_SERVERS = frozenset(
+    {"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "managedFields", "generation"}
+    | {"deletionGracePeriodSeconds"}
+)
+
+
+def tabulated(table: Path) -> list[dict[str, Any]]:
+    """The different objects of a table of validations, without what servers write."""
+    found: dict[str, dict[str, Any]] = {}
+    for text in table.read_text(encoding="utf-8").splitlines():
+        line = json.loads(text)
+        for obj in (each for key in ("obj", "old") for each in _objects(line.get(key))):
+            metadata = {key: each for key, each in obj["metadata"].items() if key not in _OF_SERVERS}
+            made = {**obj, "metadata": {"name": "a", **metadata}}
+            found.setdefault(json.dumps(made, sort_keys=True), made)
+    return list(found.values())
+
+
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="gather", description=__doc__)
     parser.add_argument("clones", type=Path)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--tables", action="store_true", help="CLONES has tables (builtin-*.jsonl) instead")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
+    for table in sorted(options.clones.glob("builtin-*.jsonl")) if options.tables else ():
+        (options.folder / f"{table.stem}.json").write_text(json.dumps(tabulated(table)))
+    if options.tables:
+        return
     for clone in sorted(each for each in options.clones.iterdir() if each.is_dir()):
         if found := gathered(clone):
             (options.folder / f"{clone.name}.json").write_text(json.dumps(found))

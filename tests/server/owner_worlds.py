@@ -2,9 +2,10 @@
 
     python -m tests.server.owner_worlds URL TOKEN [URL TOKEN] [--worlds 200] [--seed 1]
 
-plays worlds against running servers (kube-apiserver with ``garbage-collector-controller`` too) and compares what is
-left with the law below. A world is played in phases, and nothing goes on before the collector has come to rest. Worlds
-of which more than one thing may be left, by the order in which objects are looked at, are not drawn.
+plays worlds against running servers (kube-apiserver with ``garbage-collector-controller`` and ``namespace-controller``
+too) and compares what is left with the law below. A world is played in phases, and nothing goes on before the collector
+has come to rest. Worlds of which more than one thing may be left, by the order in which objects are looked at, are not
+drawn.
 
 kube-apiserver's collector leaves an object alone whose last living owner was orphaned away until something else wakes
 it; the law has it deleted. That is the one known difference.
@@ -73,11 +74,13 @@ class Thing:
 
 @dataclass
 class World:
-    """Things, and what is deleted of them: ``ends`` are numbers with a policy, ``frees`` lose their own finalizer."""
+    """Things, and what is deleted of them: ``ends`` are numbers with a policy, ``closed`` namespaces with all in them,
+    ``frees`` lose their own finalizer."""
 
     things: list[Thing]
     ends: list[tuple[int, str]]
     frees: list[int]
+    closed: list[str] = field(default_factory=list)
 
 
 def draw(chance: random.Random, prefix: str) -> World:
@@ -105,7 +108,9 @@ def _draw(chance: random.Random, prefix: str) -> World:
                 thing.later = [_reference(chance, chance.choice(others), thing)]
     ends = [(chance.choice(things).number, chance.choice(POLICIES)) for _ in range(chance.randint(1, 3))]
     frees = [thing.number for thing in things if thing.holds and chance.random() < 0.6]
-    return World(things, ends, frees)
+    namespaces = sorted({thing.namespace for thing in things if thing.namespace})
+    closed = [chance.choice(namespaces)] if namespaces and chance.random() < 0.3 else []
+    return World(things, ends, frees, closed)
 
 
 def _references(chance: random.Random, things: Sequence[Thing], thing: Thing) -> list[Json]:
@@ -165,6 +170,10 @@ def law(world: World, order: random.Random | None = None) -> dict[int, tuple[Any
     for number, policy in world.ends:
         delete(present, number, policy)
         settle(present, order)
+    for thing in world.things:
+        if thing.namespace in world.closed:
+            delete(present, thing.number, "Background")
+    settle(present, order)
     for number in world.frees:
         if number in present:
             present[number].finalizers.discard(HOLD)
@@ -304,11 +313,29 @@ def play(worlds: Sequence[World], call: Call, rest: Rest) -> list[dict[int, tupl
                 body = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": policy}
                 _expect(call("DELETE", f"{thing.path}/{thing.name}", body), 200, 404)
         rest(worlds, call)
+    _close(worlds, call)
+    rest(worlds, call)
     for world in worlds:
         for number in world.frees:
             _change(call, world.things[number], _free)
     rest(worlds, call)
     return [_left(world, known, call) for world, known in zip(worlds, uids, strict=True)]
+
+
+def _close(worlds: Sequence[World], call: Call) -> None:
+    """Deletes namespaces, and waits until their controller has deleted what is in them, or said what stays."""
+    closed = [f"/api/v1/namespaces/{name}" for world in worlds for name in world.closed]
+    for path in closed:
+        _expect(call("DELETE", path, None), 200)
+    began = time.monotonic()
+    for path in closed:
+        while True:
+            status, obj = call("GET", path, None)
+            if status == 404 or obj["status"].get("conditions"):
+                break
+            if time.monotonic() - began > PATIENCE_SECONDS:
+                raise AssertionError(f"{path} does not end")
+            time.sleep(0.02)
 
 
 def clean(worlds: Sequence[World], call: Call) -> None:

@@ -78,6 +78,12 @@ def test_what_is_left_of_random_owners(call: Caller) -> None:
         assert left == law(world), f"seed {seed}: {world}"
 
 
+def test_the_end_of_a_namespace_does_not_wait_for_dependents(call: Caller) -> None:
+    seed = 1084  # an owner waits in the foreground for a dependent of cluster scope, which never goes
+    world = draw(random.Random(seed), "late-")
+    assert play([world], call, rung) == [law(world)]
+
+
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 
 

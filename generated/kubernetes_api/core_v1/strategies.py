@@ -46,7 +46,7 @@ STRATEGIES: dict[str, Strategy] = {
     "Service": Strategy(
         status={"loadBalancer": {}},
         create_on_update=True,
-        name="dns-label",
+        name="service",
         prepare_create=set_ip_families,
     ),
     "ServiceAccount": Strategy(),

@@ -437,7 +437,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         BUILTIN, status_tables=False, answers_deleted=True, status_keeps=METADATA_OF_CLIENTS
     ),
     ("resource.k8s.io", "ResourceClaimTemplate"): replace(BUILTIN, answers_deleted=True),
-    ("storage.k8s.io", "StorageClass"): replace(BUILTIN, answers_deleted=True),
+    ("storage.k8s.io", "StorageClass"): replace(BUILTIN, answers_deleted=True, warnings=warn.storage_class),
     ("storage.k8s.io", "CSIDriver"): replace(
         BUILTIN,
         answers_deleted=True,

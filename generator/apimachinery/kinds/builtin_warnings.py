@@ -10,7 +10,9 @@ from apimachinery.kinds.core.pod_warnings import (
     SHOWN,
     VOLUMES,
     of_claim,
+    of_node_affinity,
     of_pod,
+    of_topologies,
 )
 from apimachinery.kinds.fields import lookup
 from apimachinery.kinds.hooks import Json
@@ -104,11 +106,18 @@ def volume(obj: Json, old: Json | None) -> list[str]:
             "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended "
             "approach is to use dynamic provisioning."
         )
+    found += of_node_affinity(spec.get("nodeAffinity"), "spec.nodeAffinity")
     return found + [
         f"spec.{SHOWN.get(kind, kind)}: {said}"
         for kind, said in VOLUMES.items()
         if spec.get(kind) is not None
     ]
+
+
+def storage_class(obj: Json, old: Json | None) -> list[str]:
+    """Old labels of nodes where volumes may be."""
+    del old
+    return list(of_topologies(obj.get("allowedTopologies"), "allowedTopologies"))
 
 
 def claim(obj: Json, old: Json | None) -> list[str]:

@@ -17,6 +17,7 @@ from apimachinery.kinds.fields import (
     of_missing,
     same,
 )
+from apimachinery.kinds.gates import enabled
 from apimachinery.meta import addresses, names
 from apimachinery.meta.field_errors import (
     FieldError,
@@ -293,11 +294,25 @@ def absolute_path_faults(text: str) -> list[str]:
     return [] if text.startswith("/") else ["must be an absolute path"]
 
 
+def ip_faults(text: str) -> list[str]:
+    """What is wrong with an address in a field of old: its spelling only where the release is strict (KEP-4858)."""
+    if enabled("StrictIPCIDRValidation"):
+        return addresses.legacy_ip_faults(text)
+    return [] if addresses.parse_ip(text) else [addresses.NO_ADDRESS]
+
+
+def cidr_faults(text: str) -> list[str]:
+    """What is wrong with a block in a field of old, likewise."""
+    if enabled("StrictIPCIDRValidation"):
+        return addresses.legacy_cidr_faults(text)
+    return [] if addresses.parse_cidr(text) else [addresses.NO_BLOCK]
+
+
 FORMATS: dict[str, Callable[[str], list[str]]] = {
     "absolute-path": absolute_path_faults,
     "c-identifier": c_identifier_faults,
     "canonical-ip": addresses.ip_faults,
-    "cidr": addresses.legacy_cidr_faults,
+    "cidr": cidr_faults,
     "config-key": names.config_key_faults,
     "dns-1035-label": names.dns1035_label_faults,
     "dns-label": names.dns1123_label_faults,
@@ -307,7 +322,7 @@ FORMATS: dict[str, Callable[[str], list[str]]] = {
     "env-name": env_name_faults,
     "fully-qualified": fully_qualified_faults,
     "http-header": header_name_faults,
-    "ip": addresses.legacy_ip_faults,
+    "ip": ip_faults,
     "label-value": names.label_value_faults,
     "path-segment": names.path_segment_faults,
     "port-name": port_name_faults,

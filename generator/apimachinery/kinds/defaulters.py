@@ -259,6 +259,14 @@ def default_pod_resources(pod: Json) -> None:
         whole["requests"] = requests
 
 
+def int_or_zero(text: Any) -> int:
+    """The number that an annotation is, 0 where it is none."""
+    try:
+        return int(text or 0)
+    except (TypeError, ValueError):
+        return 0
+
+
 def note_template_generation(daemon_set: Json) -> None:
     """Adds the annotation that every daemon set of apps/v1 has: so its writers own it."""
     metadata = created(daemon_set, "metadata")
@@ -267,10 +275,10 @@ def note_template_generation(daemon_set: Json) -> None:
 
 
 def set_template_generation(daemon_set: Json) -> None:
-    """Sets the template generation of a new daemon set, kept in an annotation."""
+    """Sets the template generation of a new daemon set, kept in an annotation, to at least one."""
     metadata = created(daemon_set, "metadata")
     if metadata is not None and (annotations := created(metadata, "annotations")) is not None:
-        annotations[TEMPLATE_GENERATION] = "1"
+        annotations[TEMPLATE_GENERATION] = str(max(int_or_zero(annotations.get(TEMPLATE_GENERATION)), 1))
 
 
 def raise_template_generation(new: Json, old: Json) -> None:

@@ -6,10 +6,12 @@ Source: kube-apiserver's table of gates. Rules are those of the release that an 
 
 from __future__ import annotations
 
+from apimachinery.meta.names import SERVICE_NAMES_RELAXED
 from apimachinery.meta.release import current_release, release_number
 
 _ON_SINCE: dict[str, tuple[int, int] | None] = {
     "AuthorizePodWebsocketUpgradeCreatePermission": (1, 35),
+    "ClearingNominatedNodeNameAfterBinding": (1, 35),
     "ContainerRestartRules": (1, 35),
     "ContainerStopSignals": None,
     "CrossNamespaceVolumeDataSource": None,
@@ -21,13 +23,19 @@ _ON_SINCE: dict[str, tuple[int, int] | None] = {
     "InPlacePodLevelResourcesVerticalScaling": (1, 36),
     "InPlacePodVerticalScalingInitContainers": (1, 36),
     "MaxUnavailableStatefulSet": None,
+    "MutableCSINodeAllocatableCount": (1, 35),
     "MutablePVNodeAffinity": None,
     "MutablePodResourcesForSuspendedJobs": (1, 36),
     "MutableSchedulingDirectivesForSuspendedJobs": (1, 36),
     "PodCertificateRequest": None,
+    "PreferSameTrafficDistribution": (1, 34),
+    "RecoverVolumeExpansionFailure": (1, 32),
+    "RelaxedServiceNameValidation": SERVICE_NAMES_RELAXED,
     "RestartAllContainersOnContainerExits": (1, 36),
     "SELinuxMount": None,
+    "StrictIPCIDRValidation": (1, 36),
     "TaintTolerationComparisonOperators": None,
+    "VolumeAttributesClass": (1, 34),
 }
 
 

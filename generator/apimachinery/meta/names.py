@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 
 from apimachinery.meta.addresses import ip_faults
+from apimachinery.meta.release import current_release, release_number
 
 _CONFIG_KEY = re.compile(r"[-._a-zA-Z0-9]+")
 _LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
@@ -182,6 +183,17 @@ def dns_subdomain_name(text: str, prefix: bool) -> list[str]:
     return dns1123_subdomain_faults(mask_trailing_dash(text) if prefix else text)
 
 
+SERVICE_NAMES_RELAXED = (1, 36)
+"""Since which release names of Services may begin with a digit (RelaxedServiceNameValidation)."""
+
+
+def service_name(text: str, prefix: bool) -> list[str]:
+    """What is wrong with the name of a Service."""
+    if release_number(current_release()) >= SERVICE_NAMES_RELAXED:
+        return dns_label_name(text, prefix)
+    return dns1035_label_faults(mask_trailing_dash(text) if prefix else text)
+
+
 def dns_label_name(text: str, prefix: bool) -> list[str]:
     """The rule for names that become DNS labels: namespaces, services' ports."""
     return dns1123_label_faults(mask_trailing_dash(text) if prefix else text)
@@ -202,6 +214,7 @@ def config_key_name(text: str, prefix: bool) -> list[str]:
 NAME_RULES: dict[str, Callable[[str, bool], list[str]]] = {
     "config-key": config_key_name,
     "dns-label": dns_label_name,
+    "service": service_name,
     "dns-subdomain": dns_subdomain_name,
     "ip": ip_name,
     "path-segment": path_segment_faults,

@@ -43,7 +43,9 @@ def _quota(prefixes: bool) -> Cell:
 
 def _request_state(request: Json) -> str:
     conditions = [c.get("type") for c in get(request, "status.conditions") or ()]
-    shown = ",".join(kind for kind in ("Approved", "Denied", "Failed") if kind in conditions) or "Pending"
+    shown = next((kind for kind in ("Denied", "Approved") if kind in conditions), "Pending")
+    if "Failed" in conditions:
+        shown += ",Failed"
     return f"{shown},Issued" if get(request, "status.certificate") else shown
 
 

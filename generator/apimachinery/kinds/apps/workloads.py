@@ -11,7 +11,7 @@ from apimachinery.kinds import checks
 from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.core.claims import claim_spec
 from apimachinery.kinds.core.pods import template_metadata
-from apimachinery.kinds.defaulters import TEMPLATE_GENERATION
+from apimachinery.kinds.defaulters import TEMPLATE_GENERATION, int_or_zero
 from apimachinery.kinds.fields import (
     Json,
     items,
@@ -219,14 +219,6 @@ def template_generation(value: Json, path: str, old: Json) -> Errors:
         yield invalid_value(place, now, "must be incremented upon template update")
     elif now > before and not changed:
         yield invalid_value(place, now, "must not be incremented without template update")
-
-
-def int_or_zero(text: Any) -> int:
-    """The number that an annotation is, 0 where it is none."""
-    try:
-        return int(text or 0)
-    except (TypeError, ValueError):
-        return 0
 
 
 def time_zone(value: Any, path: str) -> Errors:

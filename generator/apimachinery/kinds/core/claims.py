@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apimachinery.kinds import checks
+from apimachinery.kinds import checks, gates
 from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.core.pod_resources import is_native
 from apimachinery.kinds.fields import Json, lookup, struct
@@ -120,6 +120,7 @@ def claim_update(value: Json, path: str, old: Json) -> Errors:
     yield from _smaller(spec, before, old)
     if spec.get("volumeMode") != before.get("volumeMode"):
         yield invalid_value("volumeMode", spec.get("volumeMode"), "field is immutable")
+    yield from kept_attributes_class(spec, before)
     now = spec.get("volumeAttributesClassName")
     if now != before.get("volumeAttributesClassName") and not now:
         if lookup(old, "status", "currentVolumeAttributesClassName") is not None:
@@ -161,6 +162,14 @@ def _amount(value: Any) -> Any:
         return value
 
 
+def kept_attributes_class(spec: Json, before: Json) -> Errors:
+    """The class of a volume or claim changes only where the release has classes (1.34)."""
+    name = "volumeAttributesClassName"
+    if spec.get(name) != before.get(name) and not gates.enabled("VolumeAttributesClass"):
+        detail = "update is forbidden when the VolumeAttributesClass feature gate is disabled"
+        yield forbidden(f"spec.{name}", detail)
+
+
 def _smaller(spec: Json, before: Json, old: Json) -> Errors:
     new, last, capacity = (
         _amount(each if each is not None else "0")
@@ -170,7 +179,9 @@ def _smaller(spec: Json, before: Json, old: Json) -> Errors:
             lookup(old, "status", "capacity", "storage"),
         )
     )
-    if new < last and new <= capacity:
+    if new < last and not gates.enabled("RecoverVolumeExpansionFailure"):
+        yield forbidden("spec.resources.requests.storage", "field can not be less than previous value")
+    elif new < last and new <= capacity:
         yield forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")
 
 

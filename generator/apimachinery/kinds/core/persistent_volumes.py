@@ -8,7 +8,7 @@ from typing import Any
 from apimachinery.kinds import checks, gates
 from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.core import pod_affinity
-from apimachinery.kinds.core.claims import access_modes
+from apimachinery.kinds.core.claims import access_modes, kept_attributes_class
 from apimachinery.kinds.core.volume_sources import (
     csi_driver_name,
     initiator,
@@ -255,6 +255,7 @@ def volume_update(value: Json, path: str, old: Json) -> Errors:
             yield invalid_value("nodeAffinity", _go_affinity(spec.get("nodeAffinity")), detail)
     if before.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
         yield forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden")
+    yield from kept_attributes_class(spec, before)
 
 
 def _same_affinity(new: Any, old: Any) -> bool:

@@ -72,7 +72,7 @@ def _nominated(status: Json, before: Json, old_spec: Json) -> Errors:
     if not name or name == (before.get("nominatedNodeName") or ""):
         return
     yield from checks.string_format(name, "status.nominatedNodeName", "dns-subdomain")
-    if old_spec.get("nodeName"):
+    if old_spec.get("nodeName") and gates.enabled("ClearingNominatedNodeNameAfterBinding"):
         yield forbidden("status.nominatedNodeName", "may not be set on pods that are already bound to a node")
 
 
@@ -202,7 +202,7 @@ def _addresses(status: Json, before: Json, key: str) -> Errors:
     given = [each.get("ip") or "" for each in items(status, key)]
     kept = {each.get("ip") for each in items(before, key)}
     for index, text in enumerate(given):
-        for detail in addresses.legacy_ip_faults(text) if text not in kept else ():
+        for detail in checks.ip_faults(text) if text not in kept else ():
             yield invalid_value(f"status.{key}[{index}]", text, detail)
     if len(given) > 1:
         parsed = [addresses.parse_ip(text) for text in given]

@@ -135,6 +135,20 @@ def _spread(spec: Json, path: str) -> Texts:
             yield f"{place}.labelSelector: {_NO_POD}"
 
 
+def of_node_affinity(affinity: Any, path: str) -> Texts:
+    """Says which labels of nodes that a volume needs have newer names."""
+    for index, term in _items(affinity, "required", "nodeSelectorTerms"):
+        yield from _term(term, f"{path}.required.nodeSelectorTerms[{index}]")
+
+
+def of_topologies(topologies: Any, path: str) -> Texts:
+    """Says the same of the labels of a storage class."""
+    for index, term in _items({"terms": topologies}, "terms"):
+        for number, expression in _items(term, "matchLabelExpressions"):
+            if said := _old_label(expression.get("key")):
+                yield f"{path}[{index}].matchLabelExpressions[{number}].key: {said}"
+
+
 def _term(term: Json, path: str, *, values: bool = False) -> Texts:
     for index, expression in _items(term, "matchExpressions"):
         place, key = f"{path}.matchExpressions[{index}]", expression.get("key")

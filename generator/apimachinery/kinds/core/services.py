@@ -17,6 +17,7 @@ from apimachinery.kinds.fields import (
     numbered,
     struct,
 )
+from apimachinery.kinds.gates import enabled
 from apimachinery.meta import addresses
 from apimachinery.meta.field_errors import duplicate, forbidden, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
@@ -297,8 +298,9 @@ def _traffic(spec: Json) -> Errors:
     elif internal not in allowed:
         yield not_supported("spec.internalTrafficPolicy", internal, allowed)
     distribution = spec.get("trafficDistribution")
-    if distribution is not None and distribution not in _DISTRIBUTIONS:
-        yield not_supported("spec.trafficDistribution", distribution, _DISTRIBUTIONS)
+    known = _DISTRIBUTIONS if enabled("PreferSameTrafficDistribution") else _DISTRIBUTIONS[:1]
+    if distribution is not None and distribution not in known:
+        yield not_supported("spec.trafficDistribution", distribution, known)
 
 
 def service_update(value: Json, path: str, old: Json) -> Errors:

@@ -17,6 +17,7 @@ from apimachinery.kinds.fields import (
     of_missing,
     struct,
 )
+from apimachinery.kinds.gates import enabled
 from apimachinery.meta import addresses, names
 from apimachinery.meta.field_errors import forbidden, invalid_value, too_long
 from apimachinery.meta.field_errors import required as required_error
@@ -66,7 +67,8 @@ def _reference(value: Json, path: str) -> Errors:
 
 
 def _service_backend(service: Json, path: str) -> Errors:
-    yield from checks.name(service.get("name"), f"{path}.service.name", "dns-label")
+    form = "dns-label" if enabled("RelaxedServiceNameValidation") else "dns-1035-label"
+    yield from checks.name(service.get("name"), f"{path}.service.name", form)
     port = struct(service, "port") or {}
     if port.get("name") and port.get("number"):
         yield invalid_value(path, "", "cannot set both port name & port number")
@@ -87,7 +89,7 @@ _WILDCARD_TEXT = (
 
 def rule_host(value: Any, path: str) -> Errors:
     """The host of an ingress rule: no address."""
-    if value and not addresses.legacy_ip_faults(value):
+    if value and not checks.ip_faults(value):
         yield invalid_value(path, value, "must be a DNS name, not an IP address")
     elif value:
         yield from host(value, path)

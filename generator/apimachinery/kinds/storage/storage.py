@@ -17,6 +17,7 @@ from apimachinery.kinds.fields import (
     of_missing,
     struct,
 )
+from apimachinery.kinds.gates import enabled
 from apimachinery.meta.field_errors import (
     duplicate,
     forbidden,
@@ -131,12 +132,17 @@ def node_drivers(value: Any, path: str) -> Errors:
 
 
 def kept_drivers(value: Any, path: str, old: Any) -> Errors:
-    """A driver of a node stays what it is except for how much it can attach."""
+    """A driver of a node stays what it is except, since 1.35, for how much it can attach."""
+    kept = _without_amount if enabled("MutableCSINodeAllocatableCount") else _stated
     for before in items({"drivers": old}, "drivers"):
         for driver in items({"drivers": value}, "drivers"):
             if driver.get("name") == before.get("name"):
-                if _without_amount(driver) != _without_amount(before):
+                if kept(driver) != kept(before):
                     yield invalid_value(path, {**driver, "allocatable": None}, "field is immutable")
+
+
+def _stated(driver: Json) -> Json:
+    return {key: value for key, value in driver.items() if value not in (None, [])}
 
 
 def _without_amount(driver: Json) -> Json:

@@ -31,6 +31,7 @@ from apimachinery.wire.json import decode
 
 SECONDS = 0.25
 MANAGER = "kube-controller-manager"
+_WAITING = frozenset({"foregroundDeletion", "orphan"})
 FINALIZER = "kubernetes"
 WORKERS = 10
 ACCOUNT = User(
@@ -139,7 +140,9 @@ class NamespaceController(Controller):
         turns, staying = Turns(), []
         for record in list(cache.snapshot(scope).records):
             await turns.give_way()
-            if "deletionTimestamp" not in decode(record.value)["metadata"]:
+            metadata = decode(record.value)["metadata"]
+            # Who is being deleted waits no longer for dependents, which may be elsewhere.
+            if "deletionTimestamp" not in metadata or _WAITING.intersection(metadata.get("finalizers") or ()):
                 staying.append(record)
         options = WriteOptions(manager=MANAGER)
         refusals: list[ApiError] = []
