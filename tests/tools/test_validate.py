@@ -16,6 +16,7 @@ import yaml
 
 from apimachinery.merge import json_patch
 from apimachinery.wire import yaml as wire_yaml
+from kubewright.tools.validate import check
 from kubewright.tools.validate import run as judging
 from tests.tools import command
 
@@ -125,7 +126,7 @@ def test_equal_documents_are_judged_once_unless_there_are_findings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judged: list[str] = []
-    real = judging.judge
+    real = check.judge
 
     def counted(chunk: Any, *rest: Any) -> Any:
         judged.append(Path(chunk.file).name)

@@ -164,7 +164,7 @@ def _scale(dice: Dice, kind: Kind) -> Step:
             ]
         )
     }
-    body = {
+    body: dict[str, Any] = {
         "apiVersion": dice.one(
             ["autoscaling/v1"] * 6 + ["autoscaling/v2", "apps/v1", "extensions/v1beta1", ""]
         ),
