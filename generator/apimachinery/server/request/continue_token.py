@@ -95,5 +95,9 @@ def _json_fault(raw: bytes) -> str:
 
 
 def _quoted(character: str) -> str:
-    """A character as Go's JSON decoder shows it."""
-    return "'\\''" if character == "'" else f"'{go_quote(character)[1:-1]}'" if character != '"' else "'\"'"
+    """A byte, as its latin-1 character, as Go's JSON decoder shows it."""
+    if character in "'\"":
+        return "'\\''" if character == "'" else "'\"'"
+    # Bytes beyond ASCII: builds with Go's older decoder show \u0081.
+    shown = go_quote(character)[1:-1] if character.isascii() else f"\\x{ord(character):02x}"
+    return f"'{shown}'"
