@@ -36,7 +36,7 @@ from apimachinery.server.describe.openapi import OpenApi
 from apimachinery.server.operate.api_metrics import ApiMetrics
 from apimachinery.server.operate.requests import RequestMetrics
 from apimachinery.server.read.listing import needs_newest
-from apimachinery.server.request.codecs import CBOR, JSON, MEDIA_TYPES, Codecs
+from apimachinery.server.request.codecs import CBOR, JSON, MEDIA_TYPES, PROTOBUF_TYPE, Codecs, Protobuf
 from apimachinery.server.request.negotiation import check_routed
 from apimachinery.server.request.routers import ROUTERS
 from apimachinery.server.request.target import path_name_fault
@@ -116,6 +116,7 @@ class Handlers:
         self._codecs = codecs
         # What finds the way of a request, and discovery, do not speak CBOR when they refuse.
         self._without_cbor = tuple(codec for codec in codecs if codec is not CBOR)
+        self._cold = next((codec for codec in codecs if isinstance(codec, Protobuf)), None)
         self._access = access
         self._catch_up_definitions = catch_up_definitions
         self._aggregator = aggregator
@@ -127,6 +128,11 @@ class Handlers:
         if len(request.headers.get("accept", "")) > ACCEPT_CHARACTERS:
             request.headers["accept"] = request.headers["accept"][:ACCEPT_CHARACTERS].rpartition(",")[0]
         try:
+            if self._cold is not None and _speaks_protobuf(request):
+                # All who come while it loads wait for it.
+                if self._cold.is_cold:
+                    await _warm(self._cold)
+                self._cold = None
             answer = await self._answer(request)
         except ApiError as error:
             # A fault for each of many items is a long answer.
@@ -234,7 +240,7 @@ class Handlers:
         counted = served.counted.get(place)
         if counted is None:
             if served.heavy:
-                await compute(LONG, served.warm)
+                await _warm(served)
             counted = served.counted[place] = self._counted(shown, route, served)
         request.counted = counted
         if served.warnings:
@@ -301,3 +307,14 @@ class Handlers:
             if self._cache.revision == seen:
                 raise
             return await self._verbs.act(verb, request, route, served)
+
+
+async def _warm(first_used: Served | Protobuf) -> None:
+    """Loads what the first use needs, which would hold the loop."""
+    await compute(LONG, first_used.warm)
+
+
+def _speaks_protobuf(request: Request) -> bool:
+    """Whether a request may be read or answered in protobuf."""
+    headers = request.headers
+    return PROTOBUF_TYPE in headers.get("accept", "") or PROTOBUF_TYPE in headers.get("content-type", "")

@@ -52,6 +52,10 @@ class Messages:
         self._types = MessageTypes(definitions, numbers, by_entries=by_entries)
         self._fields = FieldCodecs(self._types)
 
+    def warm(self) -> None:
+        """Describes all messages, which the first use does otherwise."""
+        self._types.new("Unknown")
+
     def decode(self, data: bytes, wanted: tuple[str, str] = ("", "")) -> dict[str, Any]:
         """The object of an envelope; an envelope without apiVersion or kind has those that are ``wanted``.
 

@@ -164,8 +164,9 @@ class Served:
         self.known_specs = KnownSpecs()
         self.release = RELEASE  # of the catalog that holds the resource
         self.ttl = 0  # seconds after which storage ends an object; 0 for never
-        # Whether it takes long to compile, which is then done apart from the loop before the first request.
-        self.heavy = False
+        # Whether it takes long to compile, which is then done apart from the loop before the first request. Built-in
+        # kinds import their modules, which takes longest where Python keeps no compiled ones.
+        self.heavy = self.builtin
         # Whether its definition names certificates for conversion that cannot be read: every request is refused. Where
         # it is not established for that, documents do not show it.
         self.unresolved = self.hidden = False

@@ -90,6 +90,8 @@ class Protobuf:
     def __init__(self, loaders: Iterable[Callable[[], Messages | None]]) -> None:
         self._loaders = tuple(loaders)
         self._loaded: tuple[Messages, ...] | None = None
+        self.is_cold = True
+        """Whether the first use has to load what ``warm`` loads."""
 
     def decode(self, data: bytes, duplicates: list[str], wanted: tuple[str, str] = ("", "")) -> Any:
         """A body's object. Raises DecodeFault."""
@@ -127,6 +129,12 @@ class Protobuf:
     def explain(self, fault: str) -> str:
         """The fault itself."""
         return fault
+
+    def warm(self) -> None:
+        """Loads what the first use needs; for another thread than the loop's."""
+        for messages in self._messages():
+            messages.warm()
+        self.is_cold = False
 
     def _messages(self) -> tuple[Messages, ...]:
         # Loaded on first use: protobuf tables take memory that JSON clients never need.
