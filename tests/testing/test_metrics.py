@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
+from tests.controller.forms import until
 
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.catalog.served_package import ServedPackage
@@ -209,9 +210,13 @@ def test_kubectl_top_shows_pods_and_nodes(server: ApiServer, namespace: str) -> 
         ["NAME", "CPU(cores)", "MEMORY(bytes)"],
         ["web", "250m", "64Mi"],
     ]
-    assert ["kubewright-node-1", server.request("GET", node)["usage"]["cpu"]] in [
-        row[:2] for row in kubectl(server, "top", "nodes")
-    ]
+
+    def shows_usage() -> bool:
+        usage = server.request("GET", node)["usage"]["cpu"]
+        return ["kubewright-node-1", usage] in [row[:2] for row in kubectl(server, "top", "nodes")]
+
+    # Pods of the tests before may still end between the two.
+    until(shows_usage)
     assert kubectl(server, "get", "pods.metrics.k8s.io", "-n", namespace) == [
         ["NAME", "CPU", "MEMORY", "WINDOW"],
         ["web", "250m", "64Mi", "15s"],
