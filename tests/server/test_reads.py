@@ -338,7 +338,11 @@ def token(**fields: object) -> str:
 @pytest.mark.parametrize(
     ("bad", "fault"),
     [
-        ("garbage", "invalid character '\\x81' looking for beginning of value"),
+        ("garbage", "invalid character '\\u0081' looking for beginning of value"),
+        ("e4E", "invalid character '\\u0081' looking for beginning of object key string"),
+        ("bnVsgQ", "invalid character '\\u0081' in literal null (expecting 'l')"),
+        ("MSCB", "invalid character '\\u0081' after top-level value"),
+        ("WzEsMg", "unexpected end of JSON input"),
         ("x", "illegal base64 data at input byte 0"),
         ("a b", "illegal base64 data at input byte 1"),
         ("eyJ2IjoibWV0YSJ9", "server does not recognize this encoded version meta"),

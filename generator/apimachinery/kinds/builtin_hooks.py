@@ -202,9 +202,6 @@ def _grace_of_pod(pod: Json) -> int | None:
     return 30 if seconds is None else int(seconds)
 
 
-"""What of metadata some kinds let nobody change by their status."""
-
-
 def _count_changes(new: Json, old: Json) -> None:
     """Counts changes of the spec in the generation, which a new object of these kinds does not have."""
     new["metadata"]["generation"] += new.get("spec") != old.get("spec")

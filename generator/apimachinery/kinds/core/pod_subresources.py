@@ -7,7 +7,7 @@ from copy import deepcopy
 from apimachinery.kinds.hooks import Json
 
 METADATA_OF_CLIENTS = ("labels", "annotations", "finalizers", "ownerReferences")
-"""Metadata that clients set."""
+"""What of metadata a pod's subresources, and the status of some kinds, let nobody change."""
 
 
 def _keep_of_pod(new: Json, old: Json) -> Json:

@@ -13,8 +13,7 @@ import json
 import posixpath
 import re
 
-from apimachinery.meta.printing import go_quote
-from apimachinery.wire.json import type_name
+from apimachinery.wire.json import syntax_fault, type_name
 
 INCONSISTENT = -1
 _VERSION = "meta.k8s.io/v1"
@@ -38,7 +37,7 @@ def decode_continue(scope: str, token: str) -> tuple[str, int]:
     try:
         value = json.loads(raw)
     except (ValueError, RecursionError):
-        raise _bad(_json_fault(raw)) from None
+        raise _bad(syntax_fault(raw)) from None
     if value is None:
         value = {}
     if not isinstance(value, dict):
@@ -62,7 +61,6 @@ def _bad(fault: str) -> BadContinueToken:
     return BadContinueToken(f"invalid continue token: continue key is not valid: {fault}")
 
 
-_DECODER = json.JSONDecoder()
 _FOREIGN = re.compile(rb"[^A-Za-z0-9_-]")
 
 
@@ -78,26 +76,3 @@ def _decode_base64(token: str) -> bytes:
         return base64.urlsafe_b64decode(text + b"=" * (-len(text) % 4))
     except binascii.Error:
         raise _bad("illegal base64 data at input byte 0") from None
-
-
-def _json_fault(raw: bytes) -> str:
-    text = raw.decode("latin-1").lstrip(" \t\r\n")
-    if not text:
-        return "unexpected end of JSON input"
-    try:
-        _, end = _DECODER.raw_decode(text)
-    except (ValueError, RecursionError):
-        if text[0] in '{["-0123456789tfn':
-            return "unexpected end of JSON input"
-        return f"invalid character {_quoted(text[0])} looking for beginning of value"
-    after = text[end:].lstrip(" \t\r\n")[:1]
-    return f"invalid character {_quoted(after)} after top-level value"
-
-
-def _quoted(character: str) -> str:
-    """A byte, as its latin-1 character, as Go's JSON decoder shows it."""
-    if character in "'\"":
-        return "'\\''" if character == "'" else "'\"'"
-    # Bytes beyond ASCII: builds with Go's older decoder show \u0081.
-    shown = go_quote(character)[1:-1] if character.isascii() else f"\\x{ord(character):02x}"
-    return f"'{shown}'"
