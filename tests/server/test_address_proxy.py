@@ -207,6 +207,7 @@ REFUSALS = [
     ("namespaces/default/services/gone:80/proxy/x", 404, 'services "gone" not found'),
     ("namespaces/default/pods/a:b:c:d/proxy", 400, 'invalid pod request "a:b:c:d"'),
     ("namespaces/default/pods/p:99999/proxy/x", 400, '"99999" is no port'),
+    ("namespaces/default/pods/p:0000801234/proxy/x", 400, '"0000801234" is no port'),
     ("nodes/gone/proxy/", 404, 'nodes "gone" not found'),
     (
         "namespaces/default/pods/p:1/proxy/x",

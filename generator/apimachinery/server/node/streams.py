@@ -156,7 +156,7 @@ class NodeStreams:
 
 def _ports(request: Request) -> list[int]:
     texts = [text for given in request.query.get("ports", []) for text in given.split(",")]
-    return [int(text) for text in texts if text.isascii() and text.isdigit()]
+    return [int(text[-5:]) for text in texts if text.isascii() and text.isdigit()]  # read as options before
 
 
 async def _on_a_thread(function: Callable[[], ResultT]) -> ResultT:

@@ -31,8 +31,8 @@ def connection_options(request: Request, route: Route) -> Json:
         for text in request.query.get("ports", ()):
             if fault := unsigned_fault(text, LAST_PORT):
                 raise bad_request(f"cannot convert to []int32: {fault}")
-        # Python converts no more than 4,300 digits, zeros included.
-        if ports := [int(text.lstrip("0") or 0) for text in request.query.get("ports", ())]:
+        # All but the last five digits are zeros, of which there may be more than Python converts.
+        if ports := [int(text[-5:]) for text in request.query.get("ports", ())]:
             options["ports"] = ports
     else:
         if path := route.rest.strip("/"):

@@ -14,6 +14,8 @@ from apimachinery.kinds.hooks import Json
 from apimachinery.meta.errors import ApiError, bad_request, not_found
 from apimachinery.meta.printing import go_quote
 from apimachinery.server.network.services import Address, ServiceResolver, ready_addresses
+from apimachinery.server.subresources.connections import LAST_PORT
+from apimachinery.server.write.versions import unsigned_fault
 
 KUBELET_PORT = 10250
 _USUAL_PORTS = {"http": 80, "https": 443}
@@ -101,9 +103,9 @@ def _number(text: str) -> int:
     """A port, 0 where none is given. Raises ApiError 400."""
     if not text:
         return 0
-    if not (text.isascii() and text.isdigit() and 0 < int(text[:6]) <= 65535):
+    if unsigned_fault(text, LAST_PORT) or not text.strip("0"):
         raise bad_request(f"{go_quote(text)} is no port")
-    return int(text)
+    return int(text[-5:])
 
 
 def _unavailable(text: str) -> ApiError:
