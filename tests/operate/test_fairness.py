@@ -218,11 +218,10 @@ def test_exempt_requests_wait_for_nobody():
     async def run() -> None:
         fairness = await made(1, **{**ALONE, "level_global-default": REJECTS})
         await held(fairness, 1)
-        lane = fairness.of_masters(ROOT)
-        assert lane is not None and lane.schema.name == "exempt"
-        assert fairness.of_masters(ANN) is None
+        assert fairness.enter_master(Request("GET", "/readyz"), ANN) is None
         for _ in range(20):
-            fairness.enter_exempt(lane)
+            ticket = fairness.enter_master(Request("GET", "/readyz"), ROOT)
+            assert ticket is not None and ticket.lane.schema.name == "exempt"
         for _ in range(20):
             await enter(fairness, NOBODY, "/readyz")
 

@@ -8,7 +8,7 @@ from apimachinery.http.messages import Request, Response, StreamResponse
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.answer.view import JsonView, Selection, decode, encode, labels_of
 from apimachinery.server.backend import Backend
-from apimachinery.server.read.listing import list_records, read_record
+from apimachinery.server.read.listing import check_seen, list_records
 from apimachinery.server.request.list_options import read_list_options
 from apimachinery.server.write.driver import Driver
 from apimachinery.storage.interface import REVISION_MARK, KeyExists, Value
@@ -53,9 +53,9 @@ class ToyApi:
         return await Driver(self.backend.storage, self.backend.cache).run(listed)
 
     async def one(self, request: Request, key: str) -> Response:
-        record = read_record(
-            self.cache, key, request.first("resourceVersion") if request.query_string else ""
-        )
+        if wanted := request.first("resourceVersion"):
+            check_seen(self.cache, wanted)
+        record = self.cache.get(key)
         if record is None:
             raise ApiError(404, "NotFound", "configmaps not found")
         if request.method == "GET":

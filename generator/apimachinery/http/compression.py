@@ -12,10 +12,8 @@ IN_THREAD_BYTES = 1 << 20
 LEVEL = 1
 
 
-def wants_gzip(size: int, accept_encoding: str | None) -> bool:
-    """Whether an answer of this size is to be compressed for this Accept-Encoding."""
-    if size <= THRESHOLD_BYTES or not accept_encoding:
-        return False
+def takes_gzip(accept_encoding: str) -> bool:
+    """Whether a client with this Accept-Encoding takes answers that are compressed."""
     return any(token.strip() == "gzip" for token in accept_encoding.split(","))
 
 

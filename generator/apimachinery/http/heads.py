@@ -30,13 +30,21 @@ def readable(data: bytes) -> bytes:
     return b"TRACE" + data[method.end() :]
 
 
-def says_cache(headers: tuple[tuple[str, str], ...]) -> bool:
+def _says_cache(headers: tuple[tuple[str, str], ...]) -> bool:
     """Whether an answer says itself how it may be kept: of two such fields clients heed the first."""
-    return bool(headers) and any(name.lower() == "cache-control" for name, _ in headers)
+    return any(name.lower() == "cache-control" for name, _ in headers)
 
 
-def head_of(status: int, content_type: str, keep_alive: bool, own_cache: bool = False) -> bytes:
-    """Status line and the fields that every answer has; kept by what they depend on."""
+def head_of(
+    status: int,
+    content_type: str,
+    keep_alive: bool,
+    stamp: bytes = b"",
+    headers: tuple[tuple[str, str], ...] = (),
+) -> bytes:
+    """Status line and fields: those that every answer has, which are kept by what they depend on, the ``stamp``, and
+    ``headers``."""
+    own_cache = bool(headers) and _says_cache(headers)
     place = (status, content_type, keep_alive, own_cache)
     head = _heads.get(place)
     if head is None:
@@ -54,13 +62,12 @@ def head_of(status: int, content_type: str, keep_alive: bool, own_cache: bool = 
     now = int(time.time())
     if _date[0] != now:
         _date[0], _date[1] = now, b"Date: %b\r\n" % formatdate(now, usegmt=True).encode()
-    return head + cast(bytes, _date[1])
+    head += cast(bytes, _date[1]) + stamp
+    return head + _lines_of(headers) if headers else head
 
 
-def lines_of(headers: tuple[tuple[str, str], ...]) -> bytes:
+def _lines_of(headers: tuple[tuple[str, str], ...]) -> bytes:
     """Further fields; what would end a line is a space."""
-    if not headers:
-        return b""
     return b"".join(
         [b"%b: %b\r\n" % (name.encode("latin-1"), _clean(value).encode("utf-8")) for name, value in headers]
     )

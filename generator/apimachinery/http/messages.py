@@ -163,7 +163,7 @@ class Request(msgspec.Struct):
     def query(self) -> dict[str, list[str]]:
         """The query's values by name, in order; parsed once."""
         if self._query is None:
-            self._query = parse_query(self.query_string)
+            self._query = parse_query(self.query_string) if self.query_string else {}
         return self._query
 
     def values(self, header: str) -> Sequence[str]:

@@ -597,7 +597,7 @@ class HttpConnection(asyncio.Protocol):
             self._headers["host"] = authority.rpartition(b"@")[2].decode("latin-1")
         return Request(
             self._parser.get_method().decode("ascii"),
-            unescaped(path),
+            unescaped(path) if b"%" in path else path.decode("ascii"),
             query.decode("ascii"),
             self._headers,
             self._body if isinstance(self._body, bytes) else bytes(self._body),
@@ -627,8 +627,11 @@ class HttpConnection(asyncio.Protocol):
 
     def _let_go(self, pending: _Pending) -> None:
         governor = self._connections.governor
-        governor.bodies.give(pending.buffered)
-        governor.heads.give(pending.head)
+        # Most requests have no body, and a small head, which nobody counted.
+        if pending.buffered:
+            governor.bodies.give(pending.buffered)
+        if pending.head:
+            governor.heads.give(pending.head)
 
     def _dispatch(self, keep_alive: bool) -> None:
         """Queues what has come as a request. Raises ValueError where there is no room for its head."""
@@ -638,7 +641,8 @@ class HttpConnection(asyncio.Protocol):
         if more > 0 and not heads.take(more):
             self._crowded = True
             raise ValueError("heads of all connections")
-        heads.give(max(0, -more))
+        if more < 0:
+            heads.give(-more)
         self._head_held = 0
         self._dispatched = True
         request = self._request()

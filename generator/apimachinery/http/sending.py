@@ -15,9 +15,9 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any, cast
 
-from apimachinery.http.compression import gzip_parts, wants_gzip
+from apimachinery.http.compression import THRESHOLD_BYTES, gzip_parts, takes_gzip
 from apimachinery.http.governor import Account, Crowded
-from apimachinery.http.heads import head_of, lines_of, says_cache
+from apimachinery.http.heads import head_of
 from apimachinery.http.messages import Request, Response, StreamResponse
 
 JOIN_BYTES = 1 << 16
@@ -115,15 +115,15 @@ class Sender:
                 self._transport.abort()
                 return
         self._counted = holding is not None
-        extra = request.stamp + lines_of(response.headers)
-        if wants_gzip(size, request.headers.get("accept-encoding")):
+        packed = b""
+        if size > THRESHOLD_BYTES and takes_gzip(request.headers.get("accept-encoding", "")):
             parts = (await gzip_parts(parts, size),)
             size = len(parts[0])
             # Caches must not hand a compressed answer to a client that does not take it.
-            extra += b"Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n"
+            packed = b"Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n"
         head = b"%b%bContent-Length: %d\r\n\r\n" % (
-            head_of(response.status, response.content_type, keep_alive, says_cache(response.headers)),
-            extra,
+            head_of(response.status, response.content_type, keep_alive, request.stamp, response.headers),
+            packed,
             size,
         )
         # The head of a HEAD states the length that a GET would have.
@@ -170,9 +170,9 @@ class Sender:
         keep_alive = keep_alive and chunked
         self.streaming = True
         framing = b"Transfer-Encoding: chunked\r\n\r\n" if chunked else b"\r\n"
-        head = head_of(response.status, response.content_type, keep_alive, says_cache(response.headers))
+        head = head_of(response.status, response.content_type, keep_alive, request.stamp, response.headers)
         write = self._transport.write
-        write(b"%b%b%b%b" % (head, request.stamp, lines_of(response.headers), framing))
+        write(head + framing)
         try:
             async for part in parts:
                 if len(part) < JOIN_BYTES:

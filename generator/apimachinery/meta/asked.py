@@ -25,6 +25,9 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from apimachinery.meta.errors import ApiError, bad_request
+from apimachinery.meta.printing import go_quote
+
 METHOD_VERBS = {
     "GET": "get",
     "HEAD": "get",
@@ -225,3 +228,14 @@ def _of_version(group: str, version: str, parts: list[str]) -> Route:
     return Route(
         Area.RESOURCE, group, version, namespace, resource, name, subresource, rest, watch, "" in parts[:3]
     )
+
+
+def path_name_fault(name: str) -> ApiError | None:
+    """400 for a name in a path that no object can have, as it would be another path."""
+    if name in (".", ".."):
+        fault = f"may not be '{name}'"
+    elif "%" in name:
+        fault = "may not contain '%'"
+    else:
+        return None
+    return bad_request(f"Name parameter invalid: {go_quote(name)}: {fault}")

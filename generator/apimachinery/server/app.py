@@ -196,12 +196,9 @@ class App:
         if fairness is None or not fairness.active:
             await self._authorize(request, None, began, identified)
             return await self._let_in(request, oversized)
-        lane = fairness.of_masters(user)
         attributes = None
-        if lane is not None:
-            request.stamp += lane.stamp
-            ticket = fairness.enter_exempt(lane)
-        else:
+        ticket = fairness.enter_master(request, user)
+        if ticket is None:
             attributes = attributes_of(request, user)
             try:
                 ticket = await fairness.enter(request, user, attributes)

@@ -24,7 +24,7 @@ from apimachinery.http.messages import (
 )
 from apimachinery.http.steps import LIGHT, LONG, compute
 from apimachinery.http.workers import TooCostly
-from apimachinery.meta.asked import Area, Route, route_of
+from apimachinery.meta.asked import Area, Route, path_name_fault, route_of
 from apimachinery.meta.errors import ApiError, bad_request, method_not_allowed, no_such_resource
 from apimachinery.server.aggregation.aggregator import Aggregator
 from apimachinery.server.answer.failures import failure, read_only, storage_failure, unclear, warned
@@ -39,7 +39,6 @@ from apimachinery.server.read.listing import needs_newest
 from apimachinery.server.request.codecs import CBOR, JSON, MEDIA_TYPES, PROTOBUF_TYPE, Codecs, Protobuf
 from apimachinery.server.request.negotiation import check_routed
 from apimachinery.server.request.routers import ROUTERS
-from apimachinery.server.request.target import path_name_fault
 from apimachinery.server.request.timeouts import check_timeout
 from apimachinery.server.subresources.calls import VirtualResources
 from apimachinery.server.verbs import WRITTEN_AHEAD, Reads, Verbs, WriteParts
@@ -231,7 +230,7 @@ class Handlers:
             return failure(request, self._without_cbor, error)
         if not verb:
             return NOT_FOUND
-        if request.has_long_query:
+        if request.query_string and request.has_long_query:
             await compute(LONG, lambda: request.query)
         shown = verb
         if verb == "patch" and request.headers.get("content-type", "").startswith("application/apply-patch"):

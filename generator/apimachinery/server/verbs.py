@@ -30,9 +30,9 @@ from apimachinery.server.read.computed import Computed
 from apimachinery.server.read.listing import (
     JoinedBodies,
     ListedPage,
+    check_seen,
     list_page,
     list_records,
-    read_record,
     show_page,
     size_of,
     weight_of,
@@ -175,8 +175,10 @@ class Verbs:
                 raise computed.missing(served, route.namespace, route.name)
             return Response(200, view.object(made[0]), view.content_type)
         self._cache.check_readable(key)
-        resource_version = request.first("resourceVersion") if request.query_string else ""
-        record = read_record(self._cache.resource(served.prefix), key, resource_version)
+        cache = self._cache.resource(served.prefix)
+        if request.query_string and (wanted := request.first("resourceVersion")):
+            check_seen(cache, wanted)
+        record = cache.get(key)
         if record is None:
             raise not_found(served.hooks.called or served.plural, served.group, route.name)
         if served.asks:

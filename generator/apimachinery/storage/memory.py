@@ -36,6 +36,7 @@ class MemoryStorage:
     def __init__(self) -> None:
         self._history = StoredHistory()
         self._subscribers = Subscribers()
+        self.unreadable: dict[str, str] = {}
         self._closed = False
 
     @property
@@ -66,11 +67,6 @@ class MemoryStorage:
     @property
     def trouble(self) -> str:
         return self.failed
-
-    @property
-    def unreadable(self) -> dict[str, str]:
-        """None."""
-        return {}
 
     async def catch_up(self) -> None:
         """Returns at once: nothing is behind."""

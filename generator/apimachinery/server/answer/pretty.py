@@ -16,7 +16,7 @@ _ALWAYS = frozenset({"/", "/version", "/version/", "/index.html"})
 def wants_pretty(request: Request) -> bool:
     """Whether an answer in JSON is to be indented: ``pretty`` in the query decides, else the media type, else whether
     the client is a browser or a tool of the command line."""
-    if value := request.sought_first("pretty"):
+    if request.query_string and (value := request.sought_first("pretty")):
         asked = value in _TRUE
     else:
         headers = request.headers

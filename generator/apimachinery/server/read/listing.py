@@ -66,20 +66,16 @@ def needs_newest(verb: str, request: Request, seen: int) -> bool:
     return verb != "watch" and wanted.isascii() and wanted.isdigit() and int(wanted[:20]) > seen
 
 
-def read_record(cache: ResourceCache, key: str, resource_version: str = "") -> Record | None:
-    """The record that a GET shows; None where the object is not there.
-
-    Raises ApiError: 500 for a version that is not a number, 504 for one in the future.
-    """
-    if resource_version:
-        try:
-            # kube-apiserver answers 500 here, since it parses the version deep in its storage.
-            revision = parse_revision(resource_version)
-        except BadRevision as fault:
-            raise ApiError(500, "", str(fault), has_details=False) from None
-        if revision > cache.revision:
-            raise too_large(revision, cache.revision, cached=is_cached(cache))
-    return cache.get(key)
+def check_seen(cache: ResourceCache, resource_version: str) -> None:
+    """Raises ApiError for a ``resourceVersion`` that a GET cannot be answered at: 500 for one that is not a number, 504
+    for one in the future."""
+    try:
+        # kube-apiserver answers 500 here, since it parses the version deep in its storage.
+        revision = parse_revision(resource_version)
+    except BadRevision as fault:
+        raise ApiError(500, "", str(fault), has_details=False) from None
+    if revision > cache.revision:
+        raise too_large(revision, cache.revision, cached=is_cached(cache))
 
 
 class JoinedBodies:
@@ -202,8 +198,10 @@ def list_page(
         # At most one object in each namespace has the name.
         records, low = _of_name(snapshot.records, low, scope, selection.name), 0
     if selection is None:
-        high = min(low + start.limit, len(records)) if start.limit else len(records)
-        rest = len(records) - high
+        high = length = len(records)
+        if start.limit:
+            high = min(low + start.limit, length)
+        rest = length - high
         last = records[high - 1].key if rest else ""
         # Where the page is kept joined, nobody reads these.
         chosen: Sequence[Record] = snapshot.records.part(low, high) if low or rest else records

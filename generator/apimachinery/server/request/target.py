@@ -9,9 +9,8 @@ import msgspec
 
 from apimachinery.http.messages import Request, User
 from apimachinery.kinds.hooks import Json
-from apimachinery.meta.errors import ApiError, bad_request, undeterminable_name
+from apimachinery.meta.errors import bad_request, undeterminable_name
 from apimachinery.meta.field_errors import FieldError
-from apimachinery.meta.printing import go_quote
 from apimachinery.schema.typed_form import Empties, with_empties
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.request.options import WriteOptions
@@ -135,14 +134,3 @@ def match_name(obj: Json, name: str) -> None:
         raise undeterminable_name(name)
     if given != name:
         raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
-
-
-def path_name_fault(name: str) -> ApiError | None:
-    """400 for a name in a path that no object can have, as it would be another path."""
-    if name in (".", ".."):
-        fault = f"may not be '{name}'"
-    elif "%" in name:
-        fault = "may not contain '%'"
-    else:
-        return None
-    return bad_request(f"Name parameter invalid: {go_quote(name)}: {fault}")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from apimachinery.http.messages import Request
 from apimachinery.kinds.hooks import Json
 from apimachinery.merge.errors import MergeError
+from apimachinery.meta.asked import path_name_fault
 from apimachinery.meta.errors import bad_request, conflict
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.server.request.bodies import unknown_faults
@@ -17,7 +18,6 @@ from apimachinery.server.request.target import (
     match_name,
     match_namespace,
     metadata_of,
-    path_name_fault,
 )
 from apimachinery.server.write.effects import Steps
 from apimachinery.server.write.families import WRITES

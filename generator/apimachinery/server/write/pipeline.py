@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 
 from apimachinery.kinds.hooks import Json
 from apimachinery.merge.apply import keep_times
+from apimachinery.meta.asked import path_name_fault
 from apimachinery.meta.errors import ApiError, already_exists, conflict, not_found, plain_failure
 from apimachinery.server.admission.interface import Admission, Operation
 from apimachinery.server.request.target import (
@@ -22,7 +23,6 @@ from apimachinery.server.request.target import (
     Written,
     match_namespace,
     metadata_of,
-    path_name_fault,
 )
 from apimachinery.server.write import creating, updating
 from apimachinery.server.write.allocating import Allocator
