@@ -124,3 +124,58 @@ def test_owners_at_a_version_that_is_gone() -> None:
         assert (await ask(api, "PATCH", f"{THINGS}/a?fieldManager=m", thing(n=2), APPLY))[0] == 200
 
     run(story)
+
+
+STATUS_SCHEMAS: dict[str, Json] = {
+    "plain": {"type": "object", "properties": {"a": {"type": "string"}}},
+    "nullable": {"type": "object", "nullable": True, "x-kubernetes-preserve-unknown-fields": True},
+    "defaulted": {"type": "object", "default": {}, "properties": {"a": {"type": "string", "default": "x"}}},
+    "text": {"type": "string"},
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "applied", "code", "stored"),
+    [
+        ("plain", None, 200, "nothing"),
+        ("text", None, 200, "nothing"),
+        ("nullable", None, 200, None),
+        ("defaulted", None, 200, {"a": "x"}),
+        ("plain", {"a": None}, 422, "nothing"),
+    ],
+)
+def test_a_null_status_that_is_applied(schema: str, applied: Any, code: int, stored: Any) -> None:
+    async def story(api: AssembledApi) -> None:
+        crd = definition("v1")
+        version = {**crd["spec"]["versions"][0], "subresources": {"status": {}}}
+        version["schema"] = {
+            "openAPIV3Schema": {"type": "object", "properties": {"status": STATUS_SCHEMAS[schema]}}
+        }
+        crd["spec"]["versions"] = [version]
+        assert (await ask(api, "POST", CRDS, crd))[0] == 201
+        await answered(api, THINGS, 200)
+        head = {key: value for key, value in thing().items() if key != "spec"}
+        assert (await ask(api, "POST", THINGS, head))[0] == 201
+        body = {**head, "status": applied}
+        answer = await ask(api, "PATCH", f"{THINGS}/a/status?fieldManager=m", body, APPLY)
+        assert answer[0] == code, answer
+        _, shown, _ = await ask(api, "GET", f"{THINGS}/a")
+        assert shown.get("status", "nothing") == stored
+        owners = {e["manager"]: e["fieldsV1"] for e in shown["metadata"].get("managedFields", ())}
+        assert owners.get("m") == ({"f:status": {}} if code == 200 else None)
+
+    run(story)
+
+
+def test_a_field_that_becomes_null_is_a_new_generation() -> None:
+    async def story(api: AssembledApi) -> None:
+        await with_things(api, "v1")
+        await ask(api, "POST", THINGS, thing())
+        body = {**thing(), "extra": None}
+        code, shown, _ = await ask(api, "PATCH", f"{THINGS}/a?fieldManager=m&force=true", body, APPLY)
+        assert (code, shown["metadata"]["generation"]) == (200, 2)
+        del shown["extra"]
+        _, shown, _ = await ask(api, "PUT", f"{THINGS}/a", shown)
+        assert shown["metadata"]["generation"] == 3
+
+    run(story)

@@ -138,11 +138,13 @@ class CustomWrites:
         return dropped, None
 
     def finish_applied(self, target: WriteTarget, new: Json, aside: Aside | None) -> None:
-        """Keeps nulls of what is applied, so that they are refused; a create drops them."""
+        """Keeps nulls of what is applied, so that they are refused; a create drops them, and so does kube-apiserver
+        with the status itself where only the status is applied."""
         nulls = list(_nulls(new))
         target.empties = finish_form(new, target.served)
         for holder, key in nulls:
-            holder.setdefault(key, None)
+            if not (holder is new and key == target.subresource == "status"):
+                holder.setdefault(key, None)
 
 
 WRITES: Mapping[Family, BuiltInWrites | CustomWrites] = {BUILT_IN: BuiltInWrites(), CUSTOM: CustomWrites()}

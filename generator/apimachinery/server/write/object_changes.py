@@ -79,10 +79,10 @@ _NOT_GENERATION = frozenset({"metadata", "status", "kind", "apiVersion"})
 
 def differs_outside_status(new: Json, old: Json) -> bool:
     """Whether anything differs but metadata and status."""
-    # A double is not the integer that it will be stored as.
-    return any(
-        new.get(key) != old.get(key) or encode_sorted(new.get(key)) != encode_sorted(old.get(key))
-        for key in {*new, *old} - _NOT_GENERATION
+    # A double is not the integer that it will be stored as, and a field that is null is not a missing one.
+    return (new.keys() ^ old.keys()) - _NOT_GENERATION != frozenset() or any(
+        new[key] != old[key] or encode_sorted(new[key]) != encode_sorted(old[key])
+        for key in new.keys() - _NOT_GENERATION
     )
 
 
