@@ -24,10 +24,10 @@ from apimachinery.server.catalog.served import Served
 from apimachinery.server.request.options import DeletionOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write import driver as at_work
+from apimachinery.server.write.creating import new_uid
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.driver import Driver
 from apimachinery.server.write.effects import Begin, Create, Current, Delete, Effect, Steps, Update
-from apimachinery.server.write.identity import new_uid
 from apimachinery.server.write.pipeline import Pipeline
 from apimachinery.storage.interface import (
     VALUE_BYTES,

@@ -104,8 +104,8 @@ class StructType(MergeType):
     def compare(self, old: Any, new: Any) -> Delta | None:
         if not old and not new:
             return None if same(old, new) else MODIFIED
-        past: dict[str, Any] = as_form(old, dict)
-        now: dict[str, Any] = as_form(new, dict)
+        past: dict[str, Any] = old if type(old) is dict else as_form(old, dict)
+        now: dict[str, Any] = new if type(new) is dict else as_form(new, dict)
         modified: FieldSet = {}
         added: FieldSet = {}
         removed: FieldSet = {}
@@ -144,10 +144,10 @@ class StructType(MergeType):
             # Nothing laid over something leaves it; over nothing, null and {} stay apart.
             as_form(applied, dict)
             return live if live else applied
-        mine: dict[str, Any] = as_form(applied, dict)
+        mine: dict[str, Any] = applied if type(applied) is dict else as_form(applied, dict)
         if not live:
             return applied
-        theirs: dict[str, Any] = as_form(live, dict)
+        theirs: dict[str, Any] = live if type(live) is dict else as_form(live, dict)
         out: dict[str, Any] | None = None
         for key, item in mine.items():
             before = theirs.get(key, _ABSENT)

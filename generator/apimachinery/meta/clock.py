@@ -89,3 +89,15 @@ def monotonic() -> float:
 def utc() -> datetime:
     """The time, in UTC."""
     return datetime.fromtimestamp(wall(), UTC)
+
+
+_second: tuple[int, str] = (0, "")
+
+
+def now() -> str:
+    """The time in RFC 3339, in whole seconds."""
+    global _second
+    second = int(wall())
+    if _second[0] != second:
+        _second = (second, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(second)))
+    return _second[1]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from apimachinery.http.governor import SMALL_BYTES
 from apimachinery.http.messages import (
     LARGE_BYTES,
     Request,
@@ -157,12 +158,12 @@ class Verbs:
             del request.warnings[warned:]  # those of an attempt before
             return steps(request, route, served)
 
-        if request.body:
+        if len(request.body) >= SMALL_BYTES:
             hold_body(request)
         return self._driver.run_ahead(begin, large=request.large)
 
     def _run(self, request: Request, steps: Steps[Answer]) -> Coroutine[Any, Any, Answer]:
-        if request.body:
+        if len(request.body) >= SMALL_BYTES:
             hold_body(request)
         return self._driver.run(steps, large=request.large)
 

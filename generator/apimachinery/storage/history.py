@@ -47,7 +47,7 @@ class StoredHistory:
             events.append(event)
         self._events.append(event)
         self.held += _weight(event)
-        self.newest = event.revision
+        self.newest = event.record.revision
 
     def current(self, key: str) -> Record | None:
         """The newest record of a living key."""

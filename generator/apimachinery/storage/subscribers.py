@@ -49,7 +49,7 @@ class Subscription:
 
     def take(self, events: Sequence[Event]) -> None:
         """Passes on what the watch asked for."""
-        if self._prefix or events[0].revision <= self._after:
+        if self._prefix or events[0].record.revision <= self._after:
             events = [
                 event
                 for event in events

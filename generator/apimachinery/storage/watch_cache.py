@@ -337,7 +337,7 @@ class ResourceCache:
         key = event.record.key
         namespace = key[: key.rfind("/") + 1]
         self._update(key, event)
-        self._stamps[self.prefix] = self._stamps[namespace] = event.revision
+        self._stamps[self.prefix] = self._stamps[namespace] = event.record.revision
         self._remember(event)
         if event.previous is not None:
             self._superseded += len(event.previous.value)

@@ -28,14 +28,15 @@ from apimachinery.cel.running.steps import (
     base_cost,
     build_call,
     constant,
+    dynamic_field,
     expect_optional,
     holds,
     is_present,
     read_lazily,
     read_slot,
+    read_variable,
     record_field,
     refunding,
-    select_dynamic,
 )
 from apimachinery.cel.syntax.ast import (
     CallNode,
@@ -50,7 +51,7 @@ from apimachinery.cel.syntax.ast import (
 )
 from apimachinery.cel.values import types as t
 from apimachinery.cel.values.errors import EvalError
-from apimachinery.cel.values.values import ABSENT, MISSING, insert
+from apimachinery.cel.values.values import ABSENT, insert
 
 _SEARCHES = frozenset(("find", "findAll"))
 _CONVERSIONS = frozenset(
@@ -132,14 +133,7 @@ class Planner:
         if slot is None:
             slot = self.slot_of[name] = self.new_slot()
             self.variables.append(name)
-
-        def read(frame: Frame) -> Any:
-            value = frame[slot]
-            if value is MISSING:
-                raise EvalError(f"no such attribute(s): {name}")
-            return value
-
-        return Step(read, 1, attribute=True, path=(slot, ()))
+        return Step(read_variable(slot, name), 1, attribute=True, path=(slot, ()))
 
     def select(self, node: Select) -> Step:
         if node.name is not None:
@@ -160,16 +154,7 @@ class Planner:
             path = operand.path and (operand.path[0], (*operand.path[1], name))
             return Step(record_field(run, name, field), cost, attribute=True, path=path)
 
-        run = refunding(run)
-
-        def read(frame: Frame) -> Any:
-            found = select_dynamic(run(frame), field)
-            if found is ABSENT:
-                # Gives back what selecting a value costs that is not there.
-                frame[0] -= 1
-            return found
-
-        return Step(read, cost, attribute=True)
+        return Step(dynamic_field(refunding(run), field), cost, attribute=True)
 
     def resolve_unchecked(self, node: Select) -> str | None:
         from apimachinery.cel.checking.checker import qualified_name

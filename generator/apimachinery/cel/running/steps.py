@@ -252,6 +252,18 @@ def record_field(run: Run, name: str, shown: str) -> Run:
     return read
 
 
+def read_variable(slot: int, name: str) -> Run:
+    """Read a variable, which may not be there."""
+
+    def read(frame: Frame) -> Any:
+        value = frame[slot]
+        if value is MISSING:
+            raise EvalError(f"no such attribute(s): {name}")
+        return value
+
+    return read
+
+
 def holds(held: Any, name: str) -> bool:
     """Whether a record has a field, by the same rule."""
     return held.get(name) is not None if type(held) is dict else held is not None and name in held
@@ -283,6 +295,19 @@ def select_dynamic(held: Any, field: str) -> Any:
     if read is not None:
         return read(field)
     raise EvalError(f"no such key: {field}" if held is None else NO_OVERLOAD)
+
+
+def dynamic_field(run: Run, field: str) -> Run:
+    """Read a field of a value of unknown type."""
+
+    def read(frame: Frame) -> Any:
+        found = select_dynamic(run(frame), field)
+        if found is ABSENT:
+            # Gives back what selecting a value costs that is not there.
+            frame[0] -= 1
+        return found
+
+    return read
 
 
 def is_present(held: Any, field: str) -> bool:

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from apimachinery.http.outgoing import CallFailed
+from apimachinery.meta.clock import now
 from apimachinery.queue.observing import Observer
 from apimachinery.server.aggregation.proxy import Proxy
 from apimachinery.server.aggregation.registry import ApiService, Json, Registry, ServiceReference
@@ -25,7 +26,6 @@ from apimachinery.server.network.services import (
 )
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
-from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
 from apimachinery.storage.interface import Event
 from apimachinery.storage.watch_cache import WatchCache

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 import msgspec
 
 from apimachinery.kinds.apiregistration.local import LOCALLY_AVAILABLE, locally_available
+from apimachinery.meta.clock import now
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.aggregation.priorities import (
     CUSTOM_GROUP,
@@ -33,7 +34,6 @@ from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import DeletionOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
-from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
 from apimachinery.storage.interface import Event, Record
 from apimachinery.storage.watch_cache import WatchCache

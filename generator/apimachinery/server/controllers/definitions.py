@@ -22,6 +22,7 @@ from apimachinery.http.messages import LARGE_BYTES
 from apimachinery.http.steps import compute
 from apimachinery.kinds.builtin_hooks import CLEANUP
 from apimachinery.kinds.hooks import Json
+from apimachinery.meta.clock import now
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_crds import served_versions
@@ -32,7 +33,6 @@ from apimachinery.server.read.watch import Watches
 from apimachinery.server.request.options import DeletionOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
-from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
 from apimachinery.storage.interface import Event, Record
 from apimachinery.storage.layout import custom_prefix

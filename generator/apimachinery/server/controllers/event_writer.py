@@ -8,12 +8,12 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from apimachinery.meta.clock import now
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
-from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
 from apimachinery.storage.interface import StorageError
 

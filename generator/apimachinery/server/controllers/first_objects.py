@@ -8,12 +8,12 @@ import time
 from collections.abc import Sequence
 
 from apimachinery.kinds.hooks import Json
+from apimachinery.meta.clock import now
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
-from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")

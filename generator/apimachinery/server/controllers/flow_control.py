@@ -8,6 +8,7 @@ import logging
 from apimachinery.http.messages import Request
 from apimachinery.http.steps import compute
 from apimachinery.kinds.hooks import Json
+from apimachinery.meta.clock import now
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
@@ -17,7 +18,6 @@ from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.apply import apply
-from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
 from apimachinery.storage.interface import Record
 from apimachinery.storage.watch_cache import WatchCache

@@ -15,6 +15,7 @@ from typing import Protocol
 from apimachinery.http.messages import User
 from apimachinery.http.turns import Turns
 from apimachinery.kinds.hooks import Json
+from apimachinery.meta.clock import now
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.admission.namespaces import NAMESPACES, phase_of
 from apimachinery.server.catalog.catalog import Catalog
@@ -23,7 +24,6 @@ from apimachinery.server.controllers.controller import Controller, Source
 from apimachinery.server.request.options import DeletionOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
-from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
 from apimachinery.storage.interface import Event, Record
 from apimachinery.storage.watch_cache import WatchCache

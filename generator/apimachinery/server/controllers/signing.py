@@ -6,12 +6,12 @@ import base64
 
 from apimachinery.access.certificates import BadRequestForCertificate, SigningAuthority
 from apimachinery.kinds.hooks import Json
+from apimachinery.meta.clock import now
 from apimachinery.server.admission.builtin.certificates import CLIENT_SIGNER
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.controller import Controller, Source
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
-from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode

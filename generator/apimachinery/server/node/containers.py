@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apimachinery.kinds.hooks import Json
+from apimachinery.meta.clock import now
 from apimachinery.server.node.behaviour import FOREVER, JOB_SECONDS, Plan
 from apimachinery.server.node.runs import CommandRun
 from apimachinery.server.node.variables import ContainerConfigError
-from apimachinery.server.write.identity import now
 
 FIRST_RESTART_SECONDS = 1.0
 RESTART = "RestartContainer"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from apimachinery.kinds.hooks import Json
-from apimachinery.meta.clock import utc
+from apimachinery.meta.clock import now, utc
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.controller import Controller
@@ -14,7 +14,6 @@ from apimachinery.server.node.shapes import NODE_INFO, NodeShape
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import WriteOptions
 from apimachinery.server.request.target import WriteTarget
-from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
 from apimachinery.storage.watch_cache import WatchCache
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Final
 
+from apimachinery.meta.clock import now
 from apimachinery.meta.errors import ApiError, not_found
 from apimachinery.meta.json import Json
 from apimachinery.meta.quantity import Quantity
@@ -13,7 +14,6 @@ from apimachinery.server.catalog.served import Served, name_of
 from apimachinery.server.controllers.decoded import DecodedObjects
 from apimachinery.server.node.metrics_package import GROUP
 from apimachinery.server.node.usage import METRICS, NodeUsage
-from apimachinery.server.write.identity import now
 from apimachinery.storage.interface import Record
 from apimachinery.wire.json import encode
 

@@ -26,6 +26,7 @@ from apimachinery.http.workers import MANY_RECORDS
 from apimachinery.kinds.gates import enabled
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.asked import STREAMED, Route
+from apimachinery.meta.clock import now
 from apimachinery.meta.errors import (
     ApiError,
     bad_request,
@@ -48,7 +49,6 @@ from apimachinery.server.subresources.connections import CONNECTIONS, connection
 from apimachinery.server.subresources.proxied import Meant, read_name
 from apimachinery.server.write import creating
 from apimachinery.server.write.effects import Steps
-from apimachinery.server.write.identity import now
 from apimachinery.server.write.rules import check_object
 from apimachinery.server.write.writes import Writer
 from apimachinery.wire.json import decode

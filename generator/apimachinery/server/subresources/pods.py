@@ -14,6 +14,7 @@ from typing import Any
 from apimachinery.http.messages import Request, Response
 from apimachinery.kinds.hooks import Json
 from apimachinery.meta.asked import Route
+from apimachinery.meta.clock import now
 from apimachinery.meta.errors import (
     ApiError,
     Cause,
@@ -46,7 +47,6 @@ from apimachinery.server.request.options import (
 from apimachinery.server.request.target import WriteTarget, match_namespace, metadata_of
 from apimachinery.server.write.deletion import Deleter
 from apimachinery.server.write.effects import Current, Steps
-from apimachinery.server.write.identity import now
 from apimachinery.server.write.writes import Writer
 from apimachinery.storage.interface import KeyNotFound, Record, RevisionConflict
 from apimachinery.storage.watch_cache import WatchCache

@@ -19,6 +19,7 @@ from apimachinery.merge.patch_type import PatchType
 from apimachinery.merge.scale import to_parent, to_scale
 from apimachinery.merge.schema import Ref
 from apimachinery.meta.asked import Route
+from apimachinery.meta.clock import now
 from apimachinery.meta.errors import ApiError, not_acceptable, not_found
 from apimachinery.meta.object_meta_schema import DEFINITIONS, OBJECT_META
 from apimachinery.meta.resources import Resource
@@ -37,7 +38,6 @@ from apimachinery.server.request.target import WriteTarget, match_name, match_na
 from apimachinery.server.subresources.scale_families import SCALES
 from apimachinery.server.write.apply import check_configuration, read_configuration
 from apimachinery.server.write.effects import Current, Steps
-from apimachinery.server.write.identity import now
 from apimachinery.server.write.patch import patched, read_change
 from apimachinery.server.write.patch_faults import translated
 from apimachinery.server.write.pipeline import Pipeline

@@ -16,6 +16,7 @@ from apimachinery.kinds.hooks import Json
 from apimachinery.merge.apply import FieldOwnership
 from apimachinery.merge.field_set import from_paths
 from apimachinery.meta.asked import Route
+from apimachinery.meta.clock import now
 from apimachinery.meta.errors import bad_request, conflict, not_found
 from apimachinery.meta.field_errors import FieldError, invalid, invalid_value
 from apimachinery.meta.printing import go_quote
@@ -29,7 +30,6 @@ from apimachinery.server.request.negotiation import negotiate
 from apimachinery.server.request.options import read_write_options
 from apimachinery.server.request.target import WriteTarget, match_namespace, metadata_of
 from apimachinery.server.write.effects import Steps
-from apimachinery.server.write.identity import now
 from apimachinery.storage.watch_cache import WatchCache
 from apimachinery.wire.json import decode
 

@@ -8,6 +8,7 @@ from apimachinery.http.messages import Request
 from apimachinery.kinds.hooks import Json
 from apimachinery.merge.errors import MergeError
 from apimachinery.meta.asked import path_name_fault
+from apimachinery.meta.clock import now
 from apimachinery.meta.errors import bad_request, conflict
 from apimachinery.meta.gvk import GroupVersion
 from apimachinery.server.request.bodies import unknown_faults
@@ -21,7 +22,6 @@ from apimachinery.server.request.target import (
 )
 from apimachinery.server.write.effects import Steps
 from apimachinery.server.write.families import WRITES
-from apimachinery.server.write.identity import now
 from apimachinery.server.write.patch_faults import copied, translated
 from apimachinery.server.write.pipeline import Pipeline
 from apimachinery.wire import yaml

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import secrets
 from copy import deepcopy
 
 from apimachinery.kinds.hooks import Json
+from apimachinery.meta.clock import now
 from apimachinery.meta.field_errors import FieldError
 from apimachinery.meta.object_meta import validate_object_meta
 from apimachinery.server.request.target import WriteTarget, match_namespace, metadata_of
-from apimachinery.server.write.identity import generated_name, new_uid, now
 from apimachinery.server.write.object_changes import drop_gated, drop_repeated_owners, name_requester
 from apimachinery.server.write.rules import check_whole
 
+# Without vowels and what looks like another letter: no word comes of it.
+_SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 _SYSTEM_FIELDS = ("creationTimestamp", "selfLink", "uid")
 _DELETION_FIELDS = ("deletionGracePeriodSeconds", "deletionTimestamp")
 
@@ -98,3 +101,16 @@ def check(target: WriteTarget, obj: Json, name: str) -> None:
         # check_whole raises here where the kind has errors, so metadata's are shown only without others.
         check_whole(target, obj, None, [], name)
     check_whole(target, obj, None, [*target.faults, *faults], name)
+
+
+def generated_name(prefix: str) -> str:
+    """A name after ``generateName``: five random letters, 63 bytes at most (58 of the prefix)."""
+    return prefix[:58] + "".join(secrets.choice(_SUFFIX) for _ in range(5))
+
+
+def new_uid() -> str:
+    """A random UUID (version 4)."""
+    digits = secrets.token_hex(16)
+    # RFC 9562: the version stands before the third group, the variant in the two highest bits of the fourth.
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"

@@ -15,14 +15,13 @@ from typing import Any
 
 from apimachinery.http.turns import Turns
 from apimachinery.kinds.hooks import Hooks, Json
-from apimachinery.meta.clock import wall
+from apimachinery.meta.clock import now, wall
 from apimachinery.meta.errors import ApiError, conflict, not_found
 from apimachinery.server.admission.interface import Admission, Operation
 from apimachinery.server.request.options import DeletionOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.driver import Course
 from apimachinery.server.write.effects import Current, Steps
-from apimachinery.server.write.identity import now
 from apimachinery.server.write.terminating import held_by_spec
 from apimachinery.server.write.together import Together
 from apimachinery.server.write.writes import Writer

@@ -25,6 +25,7 @@ from collections.abc import Callable, Coroutine, Hashable, Mapping
 from contextlib import suppress
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+from apimachinery.http.governor import SMALL_BYTES
 from apimachinery.http.leftovers import held_by
 from apimachinery.http.messages import LARGE_BYTES
 from apimachinery.http.steps import ASKS, LIGHT, LONG, AtOnce, Heavy, Wait, Work, compute
@@ -103,11 +104,12 @@ class Driver:
 
     def current(self, target: WriteTarget) -> Record | None:
         """The target's record as it is now. Raises ApiError 500 for one that is there and cannot be read."""
+        key = target.key
         try:
-            self._cache.check_readable(target.key)
+            self._cache.check_readable(key)
         except UnreadableRecord as fault:
             raise unreadable(str(fault)) from None
-        return self._cache.resource(target.served.prefix).get(target.key)
+        return self._cache.resource(target.served.prefix).get(key)
 
     async def run(self, steps: Steps[_R], *, large: bool = False) -> _R:
         """Runs steps to their end; ``large`` where they begin with something large. Raises what they raise."""
@@ -250,8 +252,10 @@ class Course(Generic[_R]):
                 if effect is None:
                     effect = await self._next() if self._weight else self._stretch()
                 if isinstance(effect, NOTED):
-                    if isinstance(effect, Current) and not self._driver.under_way.is_free(effect.target.key):
-                        await self._driver.under_way.turn(effect.target.key)
+                    if isinstance(effect, Current) and not self._driver.under_way.is_free(
+                        key := effect.target.key
+                    ):
+                        await self._driver.under_way.turn(key)
                     self._note(effect)
                 elif not stores and isinstance(effect, STORING):
                     self._due = effect
@@ -312,7 +316,7 @@ class Course(Generic[_R]):
                 self._answer = record = self._driver.current(target)
                 if record is not None:
                     # Counted once for a write, however often it begins again.
-                    if self._target is not target:
+                    if self._target is not target and len(record.value) >= SMALL_BYTES:
                         # Large objects that many requests change are gone through once.
                         target.hold(record.value, memo=memo_of(record))
                     if len(record.value) > LARGE_BYTES:

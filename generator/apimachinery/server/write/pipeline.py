@@ -26,8 +26,8 @@ from apimachinery.server.request.target import (
 )
 from apimachinery.server.write import creating, updating
 from apimachinery.server.write.allocating import Allocator
+from apimachinery.server.write.creating import generated_name
 from apimachinery.server.write.effects import Begin, Create, Current, Delete, Steps, Update
-from apimachinery.server.write.identity import generated_name
 from apimachinery.server.write.object_changes import drop_repeated_owners
 from apimachinery.server.write.sealing import changes, sealed, sealed_last, unstored
 from apimachinery.server.write.terminating import finishes_deletion, is_deleting

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from apimachinery.kinds.hooks import Json
+from apimachinery.meta.clock import now
 from apimachinery.meta.errors import conflict, plain_failure
 from apimachinery.meta.field_errors import invalid, invalid_value
 from apimachinery.meta.object_meta import repeated_update_faults
 from apimachinery.server.request.target import WriteTarget, metadata_of
 from apimachinery.server.write.families import WRITES
-from apimachinery.server.write.identity import now
 from apimachinery.server.write.object_changes import copy_field, drop_gated
 from apimachinery.server.write.rules import check_whole
 from apimachinery.server.write.versions import version_fault
