@@ -13,7 +13,7 @@ import pytest
 from tests.aggregation.test_remote import ask, until
 
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.api import build_api
+from apimachinery.server.assembly.api import build_api
 from apimachinery.server.catalog.options import ApiOptions, OptionError
 from apimachinery.server.network.services import Address
 from apimachinery.server.process import Server, ServerOptions

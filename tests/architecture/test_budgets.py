@@ -96,17 +96,13 @@ def asks_for_family() -> list[str]:
     ]
 
 
-ASSEMBLING = "api api_parts assembly backend process running_controllers server_parts".split()
-"""The files of the server that put its parts together."""
-
-
 def attributes_set_late() -> list[str]:
     """Attributes that assembling files set on other objects: constructors get what they need."""
     server = GENERATOR / "apimachinery" / "server"
     return [
-        f"{name}.py:{node.lineno} {ast.unparse(node)}"
-        for name in ASSEMBLING
-        for node in ast.walk(trees()[server / f"{name}.py"])
+        f"{path.name}:{node.lineno} {ast.unparse(node)}"
+        for path in (server / "backend.py", *sorted((server / "assembly").glob("*.py")))
+        for node in ast.walk(trees()[path])
         if isinstance(node, ast.Attribute)
         and isinstance(node.ctx, ast.Store)
         and getattr(node.value, "id", "") != "self"

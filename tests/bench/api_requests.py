@@ -11,7 +11,7 @@ from typing import Any
 
 from apimachinery.access.control import OPEN_TO_LOOPBACK
 from apimachinery.http.messages import Request, Response
-from apimachinery.server.api import AssembledApi, build_api
+from apimachinery.server.assembly.api import AssembledApi, build_api
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.process import Backend, ServerOptions
 from apimachinery.storage.memory import MemoryStorage

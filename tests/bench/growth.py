@@ -23,7 +23,7 @@ from typing import Any
 
 from apimachinery.access.control import OPEN_TO_LOOPBACK
 from apimachinery.http.messages import Request, Response, User
-from apimachinery.server.api import build_api
+from apimachinery.server.assembly.api import build_api
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.process import Backend, ServerOptions
 from apimachinery.storage.interface import REVISION_MARK, Value

@@ -26,7 +26,7 @@ import msgspec
 from tests.bench.api_requests import LINES, running_api
 
 from apimachinery.http.messages import Request
-from apimachinery.server.api import AssembledApi
+from apimachinery.server.assembly.api import AssembledApi
 
 KEPT = Path(__file__).with_name("instructions.json")
 COUNTED = 40

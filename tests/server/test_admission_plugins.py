@@ -20,7 +20,7 @@ from apimachinery.access.authorization import (
 from apimachinery.access.control import AccessOptions
 from apimachinery.http.messages import Request, User
 from apimachinery.server.admission.plugins import DEFAULT, PLUGINS, parse_plugins
-from apimachinery.server.api import AssembledApi
+from apimachinery.server.assembly.api import AssembledApi
 from apimachinery.server.catalog.options import ACCOUNTS as ACCOUNT_CONTROLLERS
 from apimachinery.server.catalog.options import ApiOptions, OptionError, parse_controllers
 

@@ -11,7 +11,7 @@ import pytest
 
 from apimachinery.access.control import OPEN_TO_LOOPBACK, AccessOptions
 from apimachinery.http.messages import Request, Response, User
-from apimachinery.server.api import AssembledApi, build_api
+from apimachinery.server.assembly.api import AssembledApi, build_api
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.process import Backend, ServerOptions
 from apimachinery.storage.interface import Storage

@@ -13,7 +13,7 @@ from tests.server.toy_api import ToyApi
 from apimachinery.access.control import OPEN_TO_LOOPBACK
 from apimachinery.meta.errors import ApiError
 from apimachinery.queue.observing import Observer
-from apimachinery.server.assembly import Assembly, Background, Bootstrap, Looping, ServerPart
+from apimachinery.server.assembly.parts import Assembly, Background, Bootstrap, Looping, ServerPart
 from apimachinery.server.process import Server, ServerOptions
 from apimachinery.storage.interface import StorageClosed
 from apimachinery.storage.memory import MemoryStorage

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from apimachinery.access.control import AccessOptions
-from apimachinery.server.answer.browsers import BrowserRuleError, BrowserRules
+from apimachinery.http.browsers import BrowserRuleError, BrowserRules
 from apimachinery.server.catalog.options import OptionError
 from kubewright.tools.serve.https import origin_test
 

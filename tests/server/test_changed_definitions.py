@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.server.test_api import CRDS, MERGE, ask, run, until
 
-from apimachinery.server.api import AssembledApi
+from apimachinery.server.assembly.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
 
 THINGS = "/apis/changed.example.com/v1/things"

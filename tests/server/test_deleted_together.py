@@ -11,7 +11,7 @@ import pytest
 from tests.server.test_api import CM, NS, PODS, serve
 from tests.server.test_policies import denies, request, validating
 
-from apimachinery.server.api import AssembledApi
+from apimachinery.server.assembly.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.write.together import AT_ONCE, Together
 from apimachinery.storage.interface import Event, StorageBusy

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.server.test_api import MERGE, ask, run
 
-from apimachinery.server.api import AssembledApi
+from apimachinery.server.assembly.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.controllers.expiry import EventExpiry, _age
 from apimachinery.storage.interface import StorageBusy

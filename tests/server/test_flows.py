@@ -27,7 +27,7 @@ from apimachinery.http.flows import (
 from apimachinery.http.messages import Request, Response
 from apimachinery.http.protocol import Connections
 from apimachinery.http.reading import MUCH_BYTES, TURN_BYTES, Reading
-from apimachinery.server.api import AssembledApi
+from apimachinery.server.assembly.api import AssembledApi
 from apimachinery.server.fairness.levels import Level, LevelShape, Waiter
 
 MEGABYTE = 1 << 20

@@ -14,7 +14,7 @@ from tests.server.owner_worlds import draw, law, play, rung
 from tests.server.test_api import CM, ask, run
 
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.api import AssembledApi
+from apimachinery.server.assembly.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.controllers import garbage
 from kubewright.testing import ApiServer

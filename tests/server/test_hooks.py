@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.server.test_api import MERGE, ask, run
 
-from apimachinery.server.api import AssembledApi
+from apimachinery.server.assembly.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
-from apimachinery.server.reviewing.packages import PackageReviews
+from apimachinery.server.write.reviewing import PackageReviews
 from kubewright import cli
 
 QUEUES = "/apis/messaging.kubewright.dev/v1/namespaces/default/queues"

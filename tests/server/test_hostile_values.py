@@ -12,7 +12,7 @@ import pytest
 import yaml
 from tests.server.test_api import ask, run
 
-from apimachinery.server.api import AssembledApi
+from apimachinery.server.assembly.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
 
 ODD: list[Any] = [None, None, None, [], {}, "", 0, -1, True, [None], {"a": None}, "x", 1.5]

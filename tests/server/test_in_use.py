@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.server.test_api import MERGE, PODS, ask, run
 
-from apimachinery.server.api import AssembledApi
+from apimachinery.server.assembly.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
 
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"

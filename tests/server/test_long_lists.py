@@ -8,7 +8,7 @@ import pytest
 from tests.server.test_api import ask, run
 
 from apimachinery.server.answer import table, views
-from apimachinery.server.api import AssembledApi
+from apimachinery.server.assembly.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
 
 SECRETS = "/api/v1/namespaces/default/secrets"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.server.test_api import CM, CRDS, MERGE, ask, run
 
-from apimachinery.server.api import AssembledApi
+from apimachinery.server.assembly.api import AssembledApi
 
 Json = dict[str, Any]
 JSON = {"content-type": "application/json-patch+json"}

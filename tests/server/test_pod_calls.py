@@ -10,7 +10,7 @@ from tests.server.stories import stories
 from tests.server.test_admission_plugins import told
 from tests.server.test_api import MERGE, PODS, ask, run
 
-from apimachinery.server.api import AssembledApi
+from apimachinery.server.assembly.api import AssembledApi
 
 STORIES = stories("pod_calls.yaml")
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"

@@ -11,7 +11,7 @@ import pytest
 from tests.server.test_api import CM, ask, serve
 
 from apimachinery.http.messages import Request, User
-from apimachinery.server.api import AssembledApi
+from apimachinery.server.assembly.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
 
 A = "/apis/admissionregistration.k8s.io/v1"

@@ -12,7 +12,7 @@ from tests.server.test_api import CM, ask, run
 
 from apimachinery.http.messages import User
 from apimachinery.server.admission.policies.matching import MatchConstraints
-from apimachinery.server.api import AssembledApi
+from apimachinery.server.assembly.api import AssembledApi
 
 ALICE = User("alice")
 

@@ -552,7 +552,7 @@ def test_too_many_in_flight_are_429(serve):
 
     from tests.server.toy_api import ToyApi
 
-    from apimachinery.server.app import ServerLimits
+    from apimachinery.server.fairness.fairness import ServerLimits
 
     entered, leave = threading.Event(), threading.Event()
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.server.test_api import CM, CUPS, MERGE, NS, ask, cup, define, definition, run
 
-from apimachinery.server.api import AssembledApi
+from apimachinery.server.assembly.api import AssembledApi
 
 LEASES = f"{NS}/default/leases".replace("/api/v1", "/apis/coordination.k8s.io/v1")
 STATUS = {"type": "object", "properties": {"seen": {"type": "integer"}}}

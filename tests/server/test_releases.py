@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.server.test_api import ask, run
 
-from apimachinery.server.api import AssembledApi
+from apimachinery.server.assembly.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
 
 FLOWCONTROL, STORAGE = "flowcontrol.apiserver.k8s.io", "storage.k8s.io"

@@ -11,7 +11,7 @@ from tests.server.test_admission_plugins import told
 from tests.server.test_api import CM, ask, run
 
 from apimachinery.server.admission.builtin import resource_quota
-from apimachinery.server.api import AssembledApi
+from apimachinery.server.assembly.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
 
 STORIES = stories("resource_quotas.yaml")

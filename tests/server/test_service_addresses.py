@@ -10,7 +10,7 @@ from tests.server.stories import stories
 from tests.server.test_admission_plugins import told
 from tests.server.test_api import SERVICES, ask, run
 
-from apimachinery.server.api import AssembledApi
+from apimachinery.server.assembly.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.controllers.first_objects import publish
 from apimachinery.server.request.options import WriteOptions

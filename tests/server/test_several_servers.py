@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 
 from apimachinery.access.control import OPEN_TO_LOOPBACK
-from apimachinery.server.api import build_api
+from apimachinery.server.assembly.api import build_api
 from apimachinery.server.catalog.options import ApiOptions, parse_controllers
 from apimachinery.server.controllers import leadership
 from apimachinery.server.controllers.expiry import EventExpiry

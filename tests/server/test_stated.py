@@ -14,7 +14,7 @@ from tests.server.test_api import ask, run
 from tests.tools.command import kubewright
 
 from apimachinery.schema.unfolding import FREE, MAX_SCHEMAS, unfold
-from apimachinery.server.api import AssembledApi
+from apimachinery.server.assembly.api import AssembledApi
 from apimachinery.server.catalog.options import ApiOptions
 
 SPECS = Path(__file__).parents[2] / "specs"

@@ -18,7 +18,7 @@ from tests.storage.test_encryption import configuration, key
 from apimachinery.access.control import OPEN_TO_LOOPBACK
 from apimachinery.http.messages import Request, StreamResponse, User
 from apimachinery.meta.errors import ApiError
-from apimachinery.server.api import build_api
+from apimachinery.server.assembly.api import build_api
 from apimachinery.server.catalog.options import ApiOptions
 from apimachinery.server.catalog.stored_form import StoredForms
 from apimachinery.server.process import Server, ServerOptions

@@ -11,7 +11,7 @@ from apimachinery.http.steps import Waiting, wait_for
 from apimachinery.meta.errors import bad_request
 from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.order import PluginsInOrder
-from apimachinery.server.api import AssembledApi
+from apimachinery.server.assembly.api import AssembledApi
 
 
 class Slow(Plugin):

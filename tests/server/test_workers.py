@@ -17,13 +17,13 @@ from apimachinery.access.authentication import KnownTokens
 from apimachinery.access.control import OPEN_TO_LOOPBACK, AccessOptions
 from apimachinery.http.handshakes import bound_sockets, listen_on
 from apimachinery.http.messages import User
-from apimachinery.server.api import build_api
+from apimachinery.server.assembly.api import build_api
+from apimachinery.server.assembly.leading import LeadingServer
+from apimachinery.server.assembly.reader import ReaderServer
 from apimachinery.server.catalog.options import ApiOptions, parse_controllers
-from apimachinery.server.leading import LeadingServer
 from apimachinery.server.operate.audit.audit import Audit
 from apimachinery.server.operate.audit.policy import read_policy
 from apimachinery.server.process import Server, ServerOptions
-from apimachinery.server.reader import ReaderServer
 from apimachinery.storage.following import follower
 from apimachinery.storage.following.board import RevisionBoard
 

@@ -19,7 +19,7 @@ from apimachinery.http.steps import HEAVY, AtOnce, Wait, Waiting, compute
 from apimachinery.meta.errors import ApiError
 from apimachinery.server.admission.interface import Operation, Plugin
 from apimachinery.server.admission.order import PluginsInOrder
-from apimachinery.server.api import AssembledApi
+from apimachinery.server.assembly.api import AssembledApi
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.request.options import DeletionOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget

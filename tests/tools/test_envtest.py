@@ -320,7 +320,7 @@ _SOURCES = """
 import sys
 from kubewright.tools.envtest.image import use
 use()
-import apimachinery.server.api
+import apimachinery.server.assembly.api
 import apimachinery.wire.json
 from dataclasses import dataclass
 @dataclass

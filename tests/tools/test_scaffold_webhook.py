@@ -63,7 +63,7 @@ def test_a_folder_without_kinds_has_no_webhook(tmp_path: Path) -> None:
 
 AS_INSTALLED = f"""
 import json
-from apimachinery.server.reviewing.packages import PackageReviews
+from apimachinery.server.write.reviewing import PackageReviews
 from kubewright.tools.webhook.manifest import configurations, injected
 client = {{"service": {{"namespace": "default", "name": "{NAME}", "port": 443}}}}
 found = configurations(PackageReviews(["shop_api"]).resources(), client, "Fail")

@@ -20,7 +20,7 @@ import yaml
 
 from apimachinery.http.tls import ensure_certificate, renew, server_context
 from apimachinery.merge import json_patch
-from apimachinery.server.reviewing.packages import PackageReviews
+from apimachinery.server.write.reviewing import PackageReviews
 from apimachinery.webhook.serving import ReviewServer
 from kubewright.cli import main
 from kubewright.testing import ApiServer

@@ -14,13 +14,13 @@ import logging
 import re
 import secrets
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from itertools import count
 from time import perf_counter
 
 from apimachinery.access.attributes import attributes_of
 from apimachinery.access.authorization import Attributes
 from apimachinery.access.control import Access
+from apimachinery.http.browsers import BrowserRules
 from apimachinery.http.flows import on_behalf_of
 from apimachinery.http.messages import (
     Handler,
@@ -32,10 +32,9 @@ from apimachinery.http.messages import (
 from apimachinery.http.steps import ASKS, compute
 from apimachinery.meta.errors import ApiError
 from apimachinery.metrics import TEXT, Metrics, exposition
-from apimachinery.server.answer.browsers import BrowserRules
 from apimachinery.server.answer.pretty import prettied, wants_pretty
 from apimachinery.server.describe.front_page import closed_page, wants_page
-from apimachinery.server.fairness.fairness import Fairness
+from apimachinery.server.fairness.fairness import Fairness, ServerLimits
 from apimachinery.server.fairness.levels import Rejected
 from apimachinery.server.operate.audit.audit import Audit
 from apimachinery.server.operate.debug import Debug
@@ -46,8 +45,6 @@ from apimachinery.wire.json import encode
 
 log = logging.getLogger("kubewright.server")
 
-READS_IN_FLIGHT = 400
-WRITES_IN_FLIGHT = 200
 BODY_BYTES = 3 << 20
 SLOW_SECONDS = 1.0
 """What takes longer to answer is logged."""
@@ -56,14 +53,6 @@ _SECRET = re.compile(r"(?i)((?:^|&)[^=&]*(?:token|password|secret)[^=&]*=)[^&]*"
 """Of no use to this server, though perhaps to one behind it (``pods/proxy``)."""
 _READS = frozenset(("GET", "HEAD", "OPTIONS"))
 Answer = Response | StreamResponse | UpgradeResponse
-
-
-@dataclass(frozen=True, slots=True)
-class ServerLimits:
-    """How many requests may be under way at once; watches do not count."""
-
-    reads: int = READS_IN_FLIGHT
-    writes: int = WRITES_IN_FLIGHT
 
 
 class App:

@@ -11,16 +11,15 @@ from typing import Any, Protocol
 
 from apimachinery.access.authorization import Attributes
 from apimachinery.access.control import Access, AccessOptions
+from apimachinery.http.browsers import BrowserRules
 from apimachinery.http.governor import Governor
 from apimachinery.http.messages import Request, Response, StreamResponse, UpgradeResponse
 from apimachinery.http.outgoing import Outgoing
 from apimachinery.http.protocol import ConnectionLimits
 from apimachinery.meta.clock import MovableClock
 from apimachinery.metrics import Figure, Metrics, one
-from apimachinery.server.aggregation.identity import ProxyIdentity
-from apimachinery.server.answer.browsers import BrowserRules
-from apimachinery.server.app import ServerLimits
-from apimachinery.server.fairness.fairness import Estimate, Fairness
+from apimachinery.server.fairness.fairness import Estimate, Fairness, ServerLimits
+from apimachinery.server.network.proxy_identity import ProxyIdentity
 from apimachinery.server.network.services import Address, ServiceResolver
 from apimachinery.server.operate.reload import Reload
 from apimachinery.server.operate.requests import RequestMetrics

@@ -29,19 +29,15 @@ from apimachinery.meta.errors import ApiError, bad_request, method_not_allowed, 
 from apimachinery.server.aggregation.aggregator import Aggregator
 from apimachinery.server.answer.failures import failure, read_only, storage_failure, unclear, warned
 from apimachinery.server.catalog.catalog import Catalog
-from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.describe.discovery import NOT_FOUND, Discovery
 from apimachinery.server.describe.openapi import OpenApi
-from apimachinery.server.operate.api_metrics import ApiMetrics
 from apimachinery.server.operate.requests import RequestMetrics
-from apimachinery.server.read.listing import needs_newest
 from apimachinery.server.request.codecs import CBOR, JSON, MEDIA_TYPES, PROTOBUF_TYPE, Codecs, Protobuf
 from apimachinery.server.request.negotiation import check_routed
 from apimachinery.server.request.routers import ROUTERS
 from apimachinery.server.request.timeouts import check_timeout
-from apimachinery.server.subresources.calls import VirtualResources
-from apimachinery.server.verbs import WRITTEN_AHEAD, Reads, Verbs, WriteParts
+from apimachinery.server.verbs import WRITTEN_AHEAD, Verbs, needs_newest
 from apimachinery.storage.file_lock import StorageFileError
 from apimachinery.storage.interface import (
     StorageBusy,
@@ -51,11 +47,11 @@ from apimachinery.storage.interface import (
     UnreadableRecord,
     ValueTooLarge,
 )
+from apimachinery.storage.watch_cache import WatchCache
 
 ACCEPT_CHARACTERS = 2048
 """What of an Accept header is read, ten times what clients send: forms named after that are not wanted much."""
 Answer = Response | StreamResponse | UpgradeResponse
-
 
 LONG_CALLS = frozenset({"exec", "attach", "portforward", "proxy"})
 """Subresources that hand the connection over: counted as CONNECT, as kube-apiserver counts them."""
@@ -91,15 +87,12 @@ class Handlers:
     def __init__(
         self,
         catalog: Catalog,
-        reads: Reads,
-        writes: WriteParts,
+        cache: WatchCache,
+        verbs: Verbs,
         descriptions: Descriptions,
         codecs: Codecs,
-        is_kind: IsKind,
         access: Access,
-        virtual: VirtualResources,
         counts: RequestMetrics,
-        figures: ApiMetrics,
         *,
         aggregator: Aggregator | None = None,
         catch_up_definitions: Callable[[], Awaitable[None]] | None = None,
@@ -109,7 +102,7 @@ class Handlers:
         ``caught_up`` says that whoever calls has waited for what they were given before."""
         self._counts = counts
         self._catalog = catalog
-        self._cache = reads.cache
+        self._cache, self._verbs = cache, verbs
         self._alone = caught_up or (not self._cache.shared and self._cache.storage.writable)
         self._discovery, self._openapi = descriptions.discovery, descriptions.openapi
         self._codecs = codecs
@@ -119,8 +112,6 @@ class Handlers:
         self._access = access
         self._catch_up_definitions = catch_up_definitions
         self._aggregator = aggregator
-        self._virtual = virtual
-        self._verbs = Verbs(reads, writes, codecs, is_kind, virtual, figures, access.authorize_verb)
 
     async def handle(self, request: Request) -> Answer:
         """Answers a request; a failure is an answer too."""
@@ -190,7 +181,7 @@ class Handlers:
         """Whether an offer of another protocol than websockets may be accepted."""
         if self._aggregator is not None and self._aggregator.takes_upgrade(request):
             return True
-        return self._virtual.takes_upgrade(request, route_of(request).subresource)
+        return self._verbs.takes_upgrade(request, route_of(request))
 
     async def _describe(self, request: Request, route: Route) -> Answer:
         """Discovery."""

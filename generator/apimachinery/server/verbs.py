@@ -4,7 +4,7 @@ what came of it is put into the form that was asked for.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -26,7 +26,6 @@ from apimachinery.server.answer.view import ListMeta, Selection, View
 from apimachinery.server.answer.views import asked_view, view_of
 from apimachinery.server.catalog.family import IsKind
 from apimachinery.server.catalog.served import Served, name_of
-from apimachinery.server.operate.api_metrics import ApiMetrics
 from apimachinery.server.read.computed import Computed
 from apimachinery.server.read.listing import (
     JoinedBodies,
@@ -41,6 +40,7 @@ from apimachinery.server.read.listing import (
 from apimachinery.server.read.past import asks_for_past, past_of
 from apimachinery.server.read.selection import read_selectors, selection_of
 from apimachinery.server.read.watch import Watches, check_version
+from apimachinery.server.read.watch_events import Seen
 from apimachinery.server.request.bodies import hold_body, note_object, note_patch, read_sent
 from apimachinery.server.request.codecs import JSON, Codecs, whole
 from apimachinery.server.request.delete_bodies import read_delete_body
@@ -106,9 +106,10 @@ class Verbs:
         codecs: Codecs,
         is_kind: IsKind,
         virtual: VirtualResources,
-        figures: ApiMetrics,
+        watched: Callable[[tuple[str, str, str]], Seen],
         authorize: Authorize,
     ) -> None:
+        """``watched`` gives what counts the events of a resource."""
         self._unreadable = UnreadableDeletion(reads.cache, authorize)
         self._cache, self._watches, self._bodies = reads.cache, reads.watches, reads.bodies
         self._computed = reads.computed
@@ -127,7 +128,7 @@ class Verbs:
             "delete": self._delete,
             "deletecollection": self._delete_collection,
         }
-        self._figures = figures
+        self._watched = watched
 
     def act(self, verb: str, request: Request, route: Route, served: Served) -> Coroutine[Any, Any, Answer]:
         """Answers a verb that the resource serves. Raises ApiError, also before anything is awaited."""
@@ -145,6 +146,10 @@ class Verbs:
         if steps is None:
             raise method_not_allowed()
         return self._run(request, steps(request, route, served))
+
+    def takes_upgrade(self, request: Request, route: Route) -> bool:
+        """Whether an offer of another protocol than websockets may be accepted."""
+        return self._virtual.takes_upgrade(request, route.subresource)
 
     def write_ahead(
         self, verb: str, request: Request, route: Route, served: Served
@@ -222,7 +227,7 @@ class Verbs:
             raise
         if options.watch:
             answer = self._watches.start(
-                cache, scope, options, view, selection, self._figures.watched(served.named), served.asks
+                cache, scope, options, view, selection, self._watched(served.named), served.asks
             )
             # A version that is none is noticed first; what is never sent leaves nothing.
             check_streamed(form)
@@ -391,3 +396,14 @@ class _Copies:
         obj: Json = self._first or decode(self._data)
         self._first = None
         return obj
+
+
+def needs_newest(verb: str, request: Request, seen: int) -> bool:
+    """Whether a request must see every write that was acknowledged before it came, where others write too; ``seen`` is
+    the revision that reads see. Not where it asks for what the cache has, or for a revision that was seen."""
+    wanted = request.first("resourceVersion") if request.query_string else ""
+    if verb not in ("get", "list", "watch") or not wanted:
+        # Without a resourceVersion the newest state is promised.
+        return True
+    # A watch from a revision to come waits for it, without a limit of its own.
+    return verb != "watch" and wanted.isascii() and wanted.isdigit() and int(wanted[:20]) > seen

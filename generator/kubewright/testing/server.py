@@ -413,7 +413,7 @@ def _behaviour(node: NodeBehaviour | bool, count: int) -> NodeBehaviour | None:
 
 
 def _generated_api(options: ApiOptions) -> BuildApi:
-    from apimachinery.server.api import build_api
+    from apimachinery.server.assembly.api import build_api
 
     return lambda backend: build_api(backend, options)
 

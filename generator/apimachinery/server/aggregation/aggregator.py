@@ -14,7 +14,6 @@ from apimachinery.queue.observing import Observer
 from apimachinery.server.aggregation.availability import Availability
 from apimachinery.server.aggregation.contents import RemoteContents
 from apimachinery.server.aggregation.documents import RemoteDocuments
-from apimachinery.server.aggregation.identity import CONFIG_MAP, NAMESPACE, ProxyIdentity
 from apimachinery.server.aggregation.local import MANAGER, LocalApiServices
 from apimachinery.server.aggregation.proxy import Proxy
 from apimachinery.server.aggregation.registry import ApiService, Json, Registry
@@ -22,6 +21,7 @@ from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.controller import SILENT
 from apimachinery.server.describe.others import Others
+from apimachinery.server.network.proxy_identity import CONFIG_MAP, NAMESPACE, ProxyIdentity
 from apimachinery.server.network.services import ServiceResolver
 from apimachinery.server.request.bodies import finish_form
 from apimachinery.server.request.options import WriteOptions

@@ -29,13 +29,13 @@ from apimachinery.http.relay import (
     plain_query,
     relay,
 )
-from apimachinery.server.aggregation.identity import (
+from apimachinery.server.aggregation.registry import ApiService
+from apimachinery.server.network.proxy_identity import (
     AGGREGATOR,
     WITHHELD,
     ProxyIdentity,
     identity_headers,
 )
-from apimachinery.server.aggregation.registry import ApiService
 from apimachinery.server.network.services import ServiceResolver, Unresolved, server_name
 from apimachinery.server.request.timeouts import lasts
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -29,7 +29,6 @@ from apimachinery.server.catalog.from_crds import served_versions
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.catalog.webhook_conversion import Ask
 from apimachinery.server.controllers.controller import Controller, Source
-from apimachinery.server.read.watch import Watches
 from apimachinery.server.request.options import DeletionOptions, WriteOptions
 from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.deletion import Deleter
@@ -70,7 +69,7 @@ class DefinitionsController(Controller):
         self,
         catalog: Catalog,
         cache: WatchCache,
-        watches: Watches,
+        end_watches: Callable[[str], None],
         served: Served,
         writer: Writer,
         deleter: Deleter,
@@ -79,7 +78,7 @@ class DefinitionsController(Controller):
         super().__init__("definitions", cache)
         self._ask = ask
         self._catalog = catalog
-        self._watches = watches
+        self._end_watches = end_watches
         self._served = served
         self._writer = writer
         self._deleter = deleter
@@ -220,12 +219,12 @@ class DefinitionsController(Controller):
             each.unresolved, each.hidden = unresolved, not established
         self._catalog.set_custom(name, served)
         if not first:
-            self._watches.end(_prefix(name))
+            self._end_watches(_prefix(name))
 
     def _withdraw(self, name: str) -> None:
         if self._specs.pop(name, None) is not None:
             self._catalog.set_custom(name, [])
-            self._watches.end(_prefix(name))
+            self._end_watches(_prefix(name))
 
     async def _clean_up(self, name: str, record: Record, crd: Json) -> float | None:
         """Deletes the objects of a definition that is going, then lets it go; when it is to be looked at again."""

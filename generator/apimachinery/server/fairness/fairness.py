@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from time import perf_counter, thread_time
 
@@ -48,6 +49,14 @@ class Ticket(msgspec.Struct):
     flow: str
     began: float
     watches: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLimits:
+    """How many requests may be under way at once; watches do not count."""
+
+    reads: int = 400
+    writes: int = 200
 
 
 class Fairness:

@@ -25,7 +25,7 @@ from functools import partial
 from itertools import islice
 
 from apimachinery.http.governor import Governor, Holding
-from apimachinery.http.messages import Request, Response
+from apimachinery.http.messages import Response
 from apimachinery.http.steps import ASKS, LIGHT, LONG, Asking, Wait, work
 from apimachinery.http.workers import MANY_RECORDS, weigh
 from apimachinery.meta.errors import ApiError, Cause
@@ -53,17 +53,6 @@ Joined = tuple[bytes, Holding | None]
 """The items of a list, and where they are counted if they are long."""
 ENTRY_BYTES = 1 << 10
 """What an entry takes besides its body: its key, of a scope and a form, and its place in the order."""
-
-
-def needs_newest(verb: str, request: Request, seen: int) -> bool:
-    """Whether a request must see every write that was acknowledged before it came, where others write too; ``seen`` is
-    the revision that reads see. Not where it asks for what the cache has, or for a revision that was seen."""
-    wanted = request.first("resourceVersion") if request.query_string else ""
-    if verb not in ("get", "list", "watch") or not wanted:
-        # Without a resourceVersion the newest state is promised.
-        return True
-    # A watch from a revision to come waits for it, without a limit of its own.
-    return verb != "watch" and wanted.isascii() and wanted.isdigit() and int(wanted[:20]) > seen
 
 
 def check_seen(cache: ResourceCache, resource_version: str) -> None:

@@ -167,7 +167,7 @@ def preload() -> None:
 
     for name in (
         "kubewright.tools.serve.command",
-        "apimachinery.server.api",
+        "apimachinery.server.assembly.api",
         "kubewright.tools.envtest.flags",
     ):
         import_module(name)

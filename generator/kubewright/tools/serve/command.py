@@ -27,8 +27,6 @@ from apimachinery.http.protocol import ConnectionLimits
 from apimachinery.http.tls import ensure_certificate
 from apimachinery.http.workers import collected_seldom
 from apimachinery.server.admission.plugins import parse_plugins
-from apimachinery.server.aggregation.identity import ProxyIdentity
-from apimachinery.server.app import ServerLimits
 from apimachinery.server.catalog.options import (
     ApiOptions,
     OptionError,
@@ -37,6 +35,8 @@ from apimachinery.server.catalog.options import (
     parse_runtime_config,
 )
 from apimachinery.server.catalog.runtime_config import known_runtime_config
+from apimachinery.server.fairness.fairness import ServerLimits
+from apimachinery.server.network.proxy_identity import ProxyIdentity
 from apimachinery.server.operate.kubeconfig import kubeconfig
 from apimachinery.server.operate.tracing import Tracing
 from apimachinery.server.process import BuildApi, Server, ServerOptions
@@ -340,14 +340,14 @@ def _server(
     access, build = security.granted.options, _build(api_options)
     if processes is None:
         return Server(options, access, build, audit)
-    from apimachinery.server.leading import LeadingServer
+    from apimachinery.server.assembly.leading import LeadingServer
 
     spawn = processes.nursery.spawn
     return LeadingServer(options, access, build, audit, processes.workers, processes.board, spawn)
 
 
 def _build(api_options: ApiOptions) -> BuildApi:
-    from apimachinery.server.api import build_api
+    from apimachinery.server.assembly.api import build_api
 
     return lambda backend: build_api(backend, api_options)
 
@@ -363,8 +363,8 @@ def _run_reader(
     sockets: Sequence[socket.socket],
 ) -> int:
     """Serves as a reader of this server until the writer ends it, in a process of its own."""
-    from apimachinery.server.leading import share_of
-    from apimachinery.server.reader import ReaderServer
+    from apimachinery.server.assembly.leading import share_of
+    from apimachinery.server.assembly.reader import ReaderServer
 
     async def serve() -> int:
         asked = asyncio.Event()

@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 
 from apimachinery.cel.patterns import PatternError, match_test
+from apimachinery.http.browsers import BrowserRuleError, BrowserRules
 from apimachinery.http.cipher_suites import CipherSuiteError, limit
 from apimachinery.http.server_names import ServerNames
 from apimachinery.http.tls import TlsError, renew, server_context
-from apimachinery.server.answer.browsers import BrowserRuleError, BrowserRules
 from apimachinery.server.catalog.options import OptionError
 from apimachinery.server.operate.reload import Reload
 

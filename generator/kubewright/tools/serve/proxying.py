@@ -11,9 +11,9 @@ import argparse
 import json
 from pathlib import Path
 
-from apimachinery.server.aggregation.identity import ProxyIdentity
 from apimachinery.server.catalog.options import OptionError
 from apimachinery.server.network.networks import parse_network
+from apimachinery.server.network.proxy_identity import ProxyIdentity
 from apimachinery.server.network.services import Address
 from kubewright.tools.serve.files import write_private
 

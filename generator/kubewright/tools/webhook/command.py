@@ -16,7 +16,7 @@ from typing import Any
 from apimachinery.http.tls import TlsError, renew, server_context
 from apimachinery.server.catalog.options import OptionError
 from apimachinery.server.catalog.served import Served
-from apimachinery.server.reviewing.packages import PackageReviews
+from apimachinery.server.write.reviewing import PackageReviews
 from apimachinery.webhook.serving import Answer, ReviewServer
 from apimachinery.wire import yaml
 from kubewright.diagnostics import printable

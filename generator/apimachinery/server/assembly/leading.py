@@ -9,12 +9,11 @@ from functools import cached_property
 
 from apimachinery.access.control import AccessOptions
 from apimachinery.http.handshakes import bound_sockets, listen_on
-from apimachinery.server.app import ServerLimits
-from apimachinery.server.assembly import Background, Ends, Make
+from apimachinery.server.assembly.parts import Background, Ends, Make
+from apimachinery.server.assembly.readers import Readers, Spawn
+from apimachinery.server.assembly.server import MakeAudit, Server
 from apimachinery.server.backend import BuildApi, ServerOptions
-from apimachinery.server.process import Server
-from apimachinery.server.readers import Readers, Spawn
-from apimachinery.server.server_parts import MakeAudit
+from apimachinery.server.fairness.fairness import ServerLimits
 from apimachinery.storage.following.board import RevisionBoard
 from apimachinery.storage.following.leading import Leader
 from apimachinery.storage.interface import Storage

@@ -1,8 +1,14 @@
-"""The parts of a server, in the order of their start: storage, calls to others, audit, API, socket."""
+"""A running server: storage, cache, API, socket, and their orderly start and end.
+
+``table`` has its parts in the order of their start: the storage is opened and read, the API prepares, the socket
+listens, then the server is ready. ``stop`` says "not ready", goes on answering for the shutdown delay so that load
+balancers notice, then stops the parts in reverse.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from functools import cached_property, partial
 
@@ -16,7 +22,7 @@ from apimachinery.http.workers import end_costly
 from apimachinery.meta import clock
 from apimachinery.metrics import Metrics
 from apimachinery.server.app import App
-from apimachinery.server.assembly import Assembly, Background, Ends, Make, ServerPart
+from apimachinery.server.assembly.parts import Assembly, Background, Ends, Make, ServerPart
 from apimachinery.server.backend import Backend, BuildApi, ServedApi, ServerOptions
 from apimachinery.server.operate.audit.audit import Audit, Decode, audit_counts
 from apimachinery.server.operate.audit.policy import read_policy
@@ -32,11 +38,12 @@ from apimachinery.storage.watch_cache import WatchCache
 
 SWEPT_SECONDS, SWEPT_TURNS = 0.25, 4
 PRIORITY_LEVELS = "/debug/api_priority_and_fairness/dump_priority_levels"
+log = logging.getLogger("kubewright.server")
 MakeAudit = Callable[[Metrics, Outgoing, Decode], Audit]
 
 
-class ServerParts:
-    """``access`` says who may in, ``build`` makes the API, ``make_audit`` the audit, None for none."""
+class Server:
+    """One server. ``start`` it on the event loop that is to run it, and ``stop`` it there; ``url`` says where it is."""
 
     def __init__(
         self,
@@ -45,6 +52,7 @@ class ServerParts:
         build: BuildApi,
         make_audit: MakeAudit | None = None,
     ) -> None:
+        """``access`` says who may in, ``build`` makes the API, ``make_audit`` the audit, None for none."""
         self.port = options.port
         self.health = Health(options.livez_grace_seconds)
         self._options, self._access = options, access
@@ -52,6 +60,21 @@ class ServerParts:
         self._cache: WatchCache | None = None
         self._listener: asyncio.Server | Listening | None = None
         self._assembly = Assembly(self.table())
+
+    async def start(self) -> None:
+        """Serves when it returns. Raises what the storage and the socket raise, with nothing left open."""
+        await self._assembly.start()
+        self.health.started = True
+        log.info("serving", extra={"url": self.url, "storage": self._options.storage})
+
+    async def stop(self) -> None:
+        """Ends in order; harmless when repeated."""
+        if self.health.ending:
+            return
+        self.health.ending = True
+        await asyncio.sleep(self._options.shutdown_delay_seconds)
+        await self._assembly.stop()
+        log.info("ended")
 
     def table(self) -> list[Make]:
         """What starts with the server, in order."""

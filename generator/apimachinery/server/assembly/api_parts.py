@@ -19,7 +19,7 @@ from apimachinery.server.admission.order import PluginsInOrder
 from apimachinery.server.admission.plugins import DEFAULT, Around, make_plugins
 from apimachinery.server.aggregation import aggregator
 from apimachinery.server.aggregation.aggregator import Aggregator
-from apimachinery.server.assembly import Action, Bootstrap, Looping, Make, ServerPart
+from apimachinery.server.assembly.parts import Action, Bootstrap, Looping, Make, ServerPart
 from apimachinery.server.backend import Backend
 from apimachinery.server.catalog.catalog import Catalog
 from apimachinery.server.catalog.from_packages import add_package, subresource_kind
@@ -54,7 +54,7 @@ from apimachinery.server.request.codecs import Codecs
 from apimachinery.server.subresources.calls import NodeAnswers, VirtualResources
 from apimachinery.server.subresources.pods import PodCalls
 from apimachinery.server.subresources.proxy import AddressProxy
-from apimachinery.server.verbs import Reads, WriteParts
+from apimachinery.server.verbs import Reads, Verbs, WriteParts
 from apimachinery.server.write.allocation_ranges import first_of, parse_networks, parse_ports
 from apimachinery.server.write.allocation_services import SERVICES, ServiceAllocator
 from apimachinery.server.write.deletion import Deleter
@@ -166,18 +166,28 @@ class ApiParts:
         definitions, backend = self.definitions, self.backend
         return Handlers(
             self.catalog,
-            Reads(self.cache, backend.watches, backend.bodies, self._computed),
-            WriteParts(self.writer, self.deleter),
+            self.cache,
+            self._verbs,
             Descriptions(Discovery(self.catalog, "127.0.0.1", self._others), self._openapi),
             self.codecs,
-            self._is_kind,
             self.access,
-            self._virtual,
             backend.counts,
-            self._figures,
             aggregator=self.aggregator,
             catch_up_definitions=definitions.catch_up if self.cache.shared and definitions else None,
             caught_up=backend.caught_up,
+        )
+
+    @cached_property
+    def _verbs(self) -> Verbs:
+        backend = self.backend
+        return Verbs(
+            Reads(self.cache, backend.watches, backend.bodies, self._computed),
+            WriteParts(self.writer, self.deleter),
+            self.codecs,
+            self._is_kind,
+            self._virtual,
+            self._figures.watched,
+            self.access.authorize_verb,
         )
 
     @cached_property
@@ -300,7 +310,7 @@ class ApiParts:
             return None
         watches = self.backend.watches
         return DefinitionsController(
-            self.catalog, self.cache, watches, served, self.writer, self.deleter, self._convert
+            self.catalog, self.cache, watches.end, served, self.writer, self.deleter, self._convert
         )
 
     @cached_property

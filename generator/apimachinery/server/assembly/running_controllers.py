@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 from apimachinery.access.bindings import GROUP as RBAC
-from apimachinery.server.api_parts import ApiParts
+from apimachinery.server.assembly.api_parts import ApiParts
 from apimachinery.server.catalog.options import WORKLOADS
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.controllers.event_writer import EventWriter

@@ -9,11 +9,11 @@ import asyncio
 from typing import Any
 
 from apimachinery.access.authorization import Attributes
-from apimachinery.server.api_parts import ApiParts
-from apimachinery.server.assembly import Assembly, Looping
+from apimachinery.server.assembly.api_parts import ApiParts
+from apimachinery.server.assembly.parts import Assembly, Looping
+from apimachinery.server.assembly.running_controllers import controllers
 from apimachinery.server.backend import Backend
 from apimachinery.server.catalog.options import ApiOptions
-from apimachinery.server.running_controllers import controllers
 from apimachinery.wire.json import DecodeFault
 
 

@@ -30,15 +30,15 @@ from apimachinery.http.protocol import Application
 from apimachinery.meta.asked import FORWARDED, Area, Route, asked_of
 from apimachinery.meta.errors import ApiError
 from apimachinery.metrics import exposition
-from apimachinery.server.api import AssembledApi
 from apimachinery.server.app import App, error_response
-from apimachinery.server.assembly import Background, Ends, Make
+from apimachinery.server.assembly.api import AssembledApi
+from apimachinery.server.assembly.parts import Background, Ends, Make
+from apimachinery.server.assembly.readers import AUDIT, END, LOG, METRICS, READY, REQUESTS
+from apimachinery.server.assembly.server import Server
 from apimachinery.server.backend import BuildApi, ServerOptions
 from apimachinery.server.operate.audit.audit import Audit
 from apimachinery.server.operate.audit.policy import read_policy
-from apimachinery.server.process import Server
 from apimachinery.server.read.past import asks_for_past
-from apimachinery.server.readers import AUDIT, END, LOG, METRICS, READY, REQUESTS
 from apimachinery.storage.following.board import RevisionBoard
 from apimachinery.storage.following.follower import FollowerStorage
 from apimachinery.storage.following.frames import FrameConnection, ProcessNote

@@ -92,7 +92,7 @@ class Readers:
 
     def again(self, reader: _Reader, lasted: float) -> None:
         """Starts one again that is gone."""
-        reader.pause = FIRST_PAUSE if lasted > STEADY_SECONDS else min(reader.pause * 2, LAST_PAUSE)
+        reader.note_end(lasted)
         log.error("a reader ended; it is started again", extra={"worker": reader.number})
         reader.run(self._again(reader))
 
@@ -118,6 +118,10 @@ class _Reader:
         self._stand_in: TlsListener | PlainListener | None = None
         self._metrics: asyncio.Future[str] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+
+    def note_end(self, lasted: float) -> None:
+        """Waits longer each time where it ends soon after it began, so that a fault at the start costs no core."""
+        self.pause = FIRST_PAUSE if lasted > STEADY_SECONDS else min(self.pause * 2, LAST_PAUSE)
 
     def run(self, work: Awaitable[None]) -> None:
         """Runs something besides."""
