@@ -47,6 +47,7 @@ VALUES: list[tuple[str, Any]] = [
     ("timestamp('2021-03-04T05:06:07Z').getMonth()", 2),
     ("string(timestamp('2021-03-04T05:06:07Z') + duration('90m'))", "2021-03-04T06:36:07Z"),
     ("string(duration('1h0.5s'))", "3600.5s"),
+    ("duration('-9223372036854775808ns') < duration('-9223372036854775807ns')", True),
     ("quantity('1.5Gi').isGreaterThan(quantity('1500M'))", True),
     ("quantity('1000m').isInteger()", False),
     ("['.', '-', 'Ti', 'e3', '1e5000', '1e', '1 '].map(q, isQuantity(q))", [True] * 5 + [False] * 2),

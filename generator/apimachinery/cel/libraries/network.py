@@ -102,6 +102,7 @@ def _octets(text: str, part: str) -> list[int]:
     digits, value = 0, 0
     for place, char in enumerate(part):
         if char in "0123456789":
+            # Some take such a number for an octal one, and so for another address (CVE-2021-29923).
             if digits == 1 and value == 0:
                 raise _fault(text, "IPv4 field has octet with leading zero")
             value, digits = value * 10 + int(char), digits + 1
@@ -164,6 +165,7 @@ def _ipv6(text: str) -> ipaddress.IPv6Address:
         raise _fault(text, "the :: must expand to at least one field of zeros")
     if gap >= 0:
         groups[gap:gap] = [0] * (8 - len(groups))
+    # Last: of an address that is bad otherwise, netip says that first.
     if zone:
         raise ZoneError("")
     return ipaddress.IPv6Address(b"".join(group.to_bytes(2, "big") for group in groups))
@@ -227,6 +229,7 @@ def _link_local_multicast(ip: IP) -> bool:
     address = ip.address
     if isinstance(address, ipaddress.IPv4Address):
         return address in _V4_LINK_MULTICAST
+    # The scope is the low half of the second byte; flags, the high half, may be any (RFC 4291 §2.7).
     return address.packed[0] == 0xFF and address.packed[1] & 0x0F == 2
 
 
@@ -237,6 +240,7 @@ def _global_unicast(ip: IP) -> bool:
     address = ip.address
     if isinstance(address, ipaddress.IPv4Address) and int(address) in (0, 2**32 - 1):
         return False
+    # As Go's netip: private addresses are global unicast too.
     plain = address.is_unspecified or address.is_loopback or address.is_multicast
     return not (plain or _link_local_unicast(ip))
 
@@ -267,6 +271,7 @@ def parse_cidr(text: str) -> CIDR:
     prefix = "network address parse error during conversion from string"
 
     def fail(message: str) -> EvalError:
+        # Twice, since kube-apiserver wraps what its own parser has wrapped already.
         return EvalError(f"{prefix}: {prefix}: netip.ParsePrefix({_quoted(text)}): {message}")
 
     slash = text.rfind("/")
@@ -279,6 +284,7 @@ def parse_cidr(text: str) -> CIDR:
     except AddressError as error:
         raise fail(str(error)) from None
     bits = text[slash + 1 :]
+    # strconv.Atoi alone would take a sign and leading zeros; netip checks for them first.
     if not bits or not set(bits) <= set("0123456789") or (len(bits) > 1 and bits[0] == "0"):
         raise fail(f"bad bits after slash: {_quoted(bits)}")
     if len(bits) > 3 or int(bits) > address.max_prefixlen:

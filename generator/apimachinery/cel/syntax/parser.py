@@ -180,6 +180,7 @@ class _Parser:
             offsets.append(self.tokens[self.at][2])
             self.at += 1
             terms.append(self.logical("'&&'", "_&&_") if below_or else self.relation())
+        # As cel-go: a chain of a thousand terms would else be a tree as deep, beyond the limits of recursion.
         return _balance(function, terms, offsets, 0, len(offsets) - 1)
 
     def link(self, rule: str) -> None:
@@ -234,6 +235,7 @@ class _Parser:
         kind = token[0]
         if kind != "'!'" and kind != "'-'":
             return self.member()
+        # The sign is part of a literal: -9223372036854775808 is an int, without it the number is none.
         if kind == "'-'" and self.tokens[self.at + 1][0] in ("NUM_INT", "NUM_FLOAT"):
             return self.member()
         count = 0
@@ -241,6 +243,7 @@ class _Parser:
             count += 1
             self.at += 1
         operand = self.member()
+        # As cel-go: an even number of signs is none, even before what cannot be negated.
         if count % 2 == 0:
             return operand
         return CallNode(token[2], "!_" if kind == "'!'" else "-_", [operand])

@@ -70,9 +70,12 @@ class Opaque:
         return self is other
 
 
+# Years 1 to 9999: the range of google.protobuf.Timestamp.
 EARLIEST, LATEST = -62135596800, 253402300799
 _RFC3339 = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:(Z)|([+-])(\d\d):(\d\d))", re.ASCII
+    # Go's time.Parse takes a comma before the fraction too (since 1.17).
+    r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:(Z)|([+-])(\d\d):(\d\d))",
+    re.ASCII,
 )
 
 
@@ -102,6 +105,7 @@ class Timestamp:
             return None
         zone = 0
         if sign:
+            # As Go, which lets 24 hours and 60 minutes pass because some people write them.
             if int(zone_hours) > 24 or int(zone_minutes) > 60:
                 return None
             zone = (int(zone_hours) * 60 + int(zone_minutes)) * 60
@@ -164,6 +168,7 @@ class Timestamp:
 _UNITS = {
     "ns": 1,
     "us": 1_000,
+    # Two characters that look alike, the micro sign and the Greek letter: Go takes both.
     "µs": 1_000,
     "μs": 1_000,
     "ms": 1_000_000,
@@ -200,9 +205,11 @@ class Duration:
             if found[2]:
                 total += int(found[2]) * unit // 10 ** len(found[2])
             at = found.end()
-        if not at or total > INT_MAX:
+        negative = text[:1] == "-"
+        # One more below zero than above: Go reads the least int64 too.
+        if not at or total > INT_MAX + negative:
             return None
-        return cls(-total if text[0] == "-" else total)
+        return cls(-total if negative else total)
 
     def seconds(self) -> float:
         """As seconds, with the fraction."""
@@ -280,6 +287,7 @@ def go_double(value: float) -> str:
     point = len(digits) + exponent
     power = point - 1
     lead = "-" if sign else ""
+    # strconv decides by a precision of 6 where it may choose the digits itself (fmt's %v by 21).
     if power < -4 or power >= 6:
         mantissa = text[0] + ("." + text[1:] if len(text) > 1 else "")
         return f"{lead}{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"

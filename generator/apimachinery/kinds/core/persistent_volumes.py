@@ -181,6 +181,7 @@ def _iscsi(value: Json, path: str, name: str) -> Errors:
     portal = value.get("targetPortal") or ""
     if not portal:
         yield required_error(f"{path}.targetPortal")
+    # The node makes an interface of that name for open-iscsi, which takes no longer one.
     if value.get("initiatorName") is not None and len(f"{name}:{portal}") > 64:
         yield invalid_value(
             f"{path}.targetportal",
@@ -247,6 +248,7 @@ def volume_update(value: Json, path: str, old: Json) -> Errors:
         detail = "spec.persistentvolumesource is immutable after creation"
         compared = ("core.PersistentVolumeSource", last, now)
         yield FieldError(Reason.FORBIDDEN, "spec.persistentvolumesource", detail, compared=compared)
+    # Neither this path nor nodeAffinity has ``spec`` before it, as in kube-apiserver.
     if spec.get("volumeMode") != before.get("volumeMode"):
         yield invalid_value("volumeMode", spec.get("volumeMode"), "field is immutable")
     if before.get("nodeAffinity") is not None and not gates.enabled("MutablePVNodeAffinity"):

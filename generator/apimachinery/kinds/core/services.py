@@ -97,6 +97,7 @@ def _ports(spec: Json) -> Errors:
             yield from checks.each_fault(port["appProtocol"], f"{place}.appProtocol", "qualified-name")
         pair = (port.get("protocol") or "", port.get("port") or 0)
         if pair in pairs:
+            # kube-apiserver compares, and so shows, ports that have nothing but these two fields.
             yield duplicate(place, InOrder(_go_port(*pair)))
         pairs.add(pair)
 
@@ -128,6 +129,7 @@ def _affinity(spec: Json) -> Errors:
         yield required_error(f"{place}.clientIP", detail)
     elif client.get("timeoutSeconds") is None:
         yield required_error(f"{place}.clientIP.timeoutSeconds", detail)
+    # 86400 itself passes, though the message says otherwise: as in kube-apiserver.
     elif not 0 < client["timeoutSeconds"] <= 86400:
         yield invalid_value(
             f"{place}.clientIP.timeoutSeconds",
@@ -208,8 +210,10 @@ def endpoint_address(text: str, path: str) -> Errors:
         yield invalid_value(path, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
     if address.is_link_local:
         yield invalid_value(path, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")
-    link = (224, 0, 0) if address.version == 4 else (255, 2)
-    if address.packed[: len(link)] == bytes(link):
+    octets = address.packed
+    # Of IPv6 the scope alone counts, the low half of the second byte; flags are beside it (RFC 4291 §2.7).
+    scope = octets[1] & 0x0F if octets[0] == 0xFF else 0
+    if octets[:3] == b"\xe0\0\0" if address.version == 4 else scope == 2:
         detail = "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
         yield invalid_value(path, text, detail)
 
@@ -231,6 +235,7 @@ def _source_ranges(spec: Json, before: Json, annotations: Json, old_annotations:
     ranges, balances = spec.get("loadBalancerSourceRanges") or [], spec.get("type") == "LoadBalancer"
     if ranges:
         if not balances:
+            # kube-apiserver writes this field with a capital letter.
             yield forbidden("spec.LoadBalancerSourceRanges", _OF_BALANCERS)
         kept = {text.strip() for text in before.get("loadBalancerSourceRanges") or ()}
         for index, padded in enumerate(ranges):
@@ -251,6 +256,7 @@ def _balancer(spec: Json) -> Errors:
     if allocates is not None and not balances:
         yield forbidden("spec.allocateLoadBalancerNodePorts", _OF_BALANCERS)
     if allocates is None and balances:
+        # Without ``spec`` in kube-apiserver, too.
         yield required_error("allocateLoadBalancerNodePorts")
     yield from _class(spec)
 

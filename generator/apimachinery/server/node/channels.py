@@ -79,6 +79,7 @@ class StreamChannels:
             return False
         chosen = next((name for name in known if name in offered), None)
         if offered and chosen is None:
+            # 403, as golang.org/x/net/websocket answers a handshake that its server does not take.
             self._tunnel.write(self._socket.send(RejectConnection(status_code=403)))
             return False
         self.protocol = chosen or ""

@@ -20,10 +20,12 @@ from apimachinery.server.node.behaviour import FOREVER, JOB_SECONDS, Plan
 from apimachinery.server.node.runs import CommandRun
 from apimachinery.server.node.variables import ContainerConfigError
 
+# A kubelet waits 10 s at first: whoever tests what follows a crash should not have to.
 FIRST_RESTART_SECONDS = 1.0
 RESTART = "RestartContainer"
 KILLED, STOPPED = 137, 143
 """Exit codes of what is killed, and of what ends by the signal that asks it to."""
+# The kubelet's limit for one container.
 MESSAGE_BYTES, MESSAGE_PATH = 4096, "/dev/termination-log"
 TOO_LONG = ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
 Begin = Callable[[Json], CommandRun | None]
@@ -166,6 +168,7 @@ class PodLife:
                 self.too_long = True
                 self.stop(moment, KILLED)
                 return FOREVER
+        # With restartPolicy Always, too, an init container that succeeded does not run again.
         once = "Never" if policy == "Never" else "OnFailure"
         for life in self.of(spec.get("initContainers"), init=True):
             waits.append(_moved(life, moment, _init_end(life), "Always" if life.is_sidecar else once, begin))
@@ -181,6 +184,7 @@ class PodLife:
         probed = (_probe(life, plan, moment, policy, ask) for life in mains)
         waits += [wait for wait in probed if wait is not None]
         for life in self.of(spec.get("ephemeralContainers")):
+            # Ephemeral containers are never restarted, whatever the policy of their pod.
             waits.append(_moved(life, moment, (FOREVER, 0), "Never", begin))
         if all(life.is_over for life in mains):
             self.stop(moment, STOPPED)  # sidecars go last

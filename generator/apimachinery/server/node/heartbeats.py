@@ -17,6 +17,7 @@ from apimachinery.server.request.target import WriteTarget
 from apimachinery.server.write.writes import Writer
 from apimachinery.storage.watch_cache import WatchCache
 
+# As the kubelet does it without options (nodeStatusUpdateFrequency).
 HEARTBEAT_SECONDS = 10.0
 KUBELET = "kubelet"
 LEASE_NAMESPACE = "kube-node-lease"
@@ -63,6 +64,7 @@ class Heartbeats(Controller):
     async def _renew(self, leases: Served, name: str) -> None:
         target = WriteTarget(leases, LEASE_NAMESPACE, name, WriteOptions(manager=KUBELET))
         moment = utc().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        # 40 s is the kubelet's default too: the node counts as silent when four beats are missing.
         spec = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": moment}
 
         def renew(lease: Json) -> Json:

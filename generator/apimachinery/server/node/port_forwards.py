@@ -19,6 +19,7 @@ async def forward_channels(
     """Two channels a port: data and errors."""
     for at, port in enumerate(ports):
         for channel in (2 * at, 2 * at + 1):
+            # The first message of each channel is its port, so that the client can check which is whose.
             await channels.send(channel, port.to_bytes(2, "little"))
         if refusal := behaviour.refusal(pod, port):
             await channels.send(2 * at + 1, refusal)

@@ -37,6 +37,7 @@ class RawChannels:
         chosen = next((name for name in known if name in offered), None)
         if chosen is None:
             text = f"unable to upgrade: X-Stream-Protocol-Version must be one of {', '.join(known)}\n"
+            # httpstream.Handshake answers 403 where no protocol is common to both.
             head = f"HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: {len(text)}\r\n\r\n"
             self._tunnel.write(head.encode() + text.encode())
             return False
@@ -72,6 +73,7 @@ class SpdyChannels:
         """Answers the upgrade, and waits for the streams that the request speaks of; whether they are there."""
         if not self._raw.accept(PROTOCOLS):
             return False
+        # One stream always, for errors; a terminal has one for its size.
         names = ("stdin", "stdout", "stderr", "tty")
         expected = 1 + sum(self._request.first(name) in ("true", "1") for name in names)
         while len(self._streams) < expected and not self._ended:

@@ -180,6 +180,7 @@ class Structs:
         must_be_sent = field.required and not field.nullable
         options = ""
         if not must_be_sent:
+            # omitempty would drop an empty list or map, which is something else than none; omitzero drops nil alone.
             options = ",omitzero" if text.startswith(("[]", "map[")) else ",omitempty"
             text = self.package.pointer(text)
         if field.required and field.nullable:
