@@ -213,6 +213,7 @@ class _Estimator:
         found = estimate_call(node.function, overload, target, args, self.size_of)
         if found is not None:
             return CallEstimate(found.cost + spent, found.size)
+        # The right side may never run: the low end counts the left alone.
         if overload in ("logical_or", "logical_and"):
             return CallEstimate(Range(costs[0].low, (costs[0] + costs[1]).high))
         if overload == "conditional":
@@ -223,6 +224,7 @@ class _Estimator:
         if overload in ("add_string", "add_bytes", "add_list"):
             size = self.size_or_unknown(node.args[0]) + self.size_or_unknown(node.args[1])
             self.set_entry(node, _union_entries(self.entry(node.args[0]), self.entry(node.args[1])))
+            # cel-go takes joining two lists for one step, whatever their sizes; texts are copied.
             cost = ONE if overload == "add_list" else size.scaled(0.1)
             return CallEstimate(cost + spent, size)
         return CallEstimate(ONE + spent)
@@ -308,6 +310,7 @@ class _Estimator:
 
 
 def _is_bind(node: Comprehension) -> bool:
+    # cel.bind is a loop over nothing that never begins: cel-go, too, knows it by this shape alone.
     no_range = isinstance(node.range, ListExpr) and not node.range.elements
     never = isinstance(node.condition, Literal) and node.condition.value is False
     return no_range and never and node.accu != ACCUMULATOR

@@ -119,6 +119,7 @@ class Discovery:
         name = f"{group.name}/{route.version}" if group.name else route.version
         answer: dict[str, Any] = {"kind": "APIResourceList"}
         if group.name:
+            # kube-apiserver leaves it out of the core group's list.
             answer["apiVersion"] = "v1"
         return {**answer, "groupVersion": name, "resources": listed}
 
@@ -168,6 +169,7 @@ def storage_hash(served: Served) -> str:
     """The name of a resource's storage version."""
     group, version = GroupVersion.parse(served.storage_version)
     digest = hashlib.sha256(f"{group}/{version}/{served.kind}".encode()).digest()
+    # Eight bytes, as kube-apiserver: storage migrations compare the texts.
     return base64.b64encode(digest[:8]).decode()
 
 

@@ -158,9 +158,11 @@ def tidy(path: Path, rotation: Rotation) -> None:
         if (rotation.backups and number >= rotation.backups) or closed < oldest:
             entry.unlink(missing_ok=True)
         elif rotation.compress and entry.suffix != ".gz":
+            # Under another name until it is whole: who dies half-way leaves no backup that looks complete.
             part = entry.with_name(entry.name + ".part")
             with entry.open("rb") as source, gzip.open(part, "wb") as target:
                 shutil.copyfileobj(source, target)
+            # gzip makes files that everybody may read.
             part.chmod(0o600)
             part.rename(entry.with_name(entry.name + ".gz"))
             entry.unlink()
