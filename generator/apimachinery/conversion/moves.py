@@ -51,6 +51,7 @@ def wrap(obj: Json, source: str, target: str) -> None:
         item = value
         for key in reversed(after):
             item = {key: item}
+        # Something else is there: the value goes back, or the way to and fro would lose it.
         if not _put(holder, before, [item]):
             _put(holder, here, value)
 

@@ -98,6 +98,7 @@ def template_with_claims(spec: Json) -> Json:
     pod = struct(template, "spec") or {}
     claims = list(items(spec, "volumeClaimTemplates"))
     made = dict.fromkeys(lookup(claim, "metadata", "name") or "" for claim in claims)
+    # As the controller makes the pods: a claim takes the place of a volume of its name.
     volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in made]
     others = [volume for volume in items(pod, "volumes") if volume.get("name") not in made]
     kept = {key: value for key, value in pod.items() if key not in ("hostname", "subdomain")}

@@ -109,6 +109,7 @@ def ingress_path(value: Json, path: str) -> Errors:
     if kind in ("Exact", "Prefix"):
         if not text.startswith("/"):
             yield invalid_value(f"{path}.path", text, "must be an absolute path")
+        # Proxies read these differently: a path could reach what another rule guards.
         for part in _PATH_PARTS:
             if part in text:
                 yield invalid_value(f"{path}.path", text, f"must not contain '{part}'")
