@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from apimachinery.kinds import checks
 from apimachinery.kinds.core import claims
+from apimachinery.kinds.formats import FORMATS
 from apimachinery.kinds.storage import storage
 from apimachinery.meta.names import NAME_RULES
 from apimachinery.meta.release import rules_of
@@ -17,13 +17,13 @@ from apimachinery.meta.release import rules_of
 @pytest.mark.parametrize(("release", "strict"), [("1.36", True), ("1.35", False), ("1.33", False)])
 def test_spellings_of_addresses(release: str, strict: bool) -> None:
     with rules_of(release):
-        assert [bool(checks.FORMATS["ip"](text)) for text in ("1.2.3.4", "001.2.3.4", "x")] == [
+        assert [bool(FORMATS["ip"](text)) for text in ("1.2.3.4", "001.2.3.4", "x")] == [
             False,
             strict,
             True,
         ]
         blocks = ("10.0.0.0/8", "10.0.0.1/8", "010.0.0.0/8", "x")
-        assert [bool(checks.FORMATS["cidr"](text)) for text in blocks] == [False, strict, strict, True]
+        assert [bool(FORMATS["cidr"](text)) for text in blocks] == [False, strict, strict, True]
 
 
 @pytest.mark.parametrize(("release", "relaxed"), [("1.36", True), ("1.35", False)])

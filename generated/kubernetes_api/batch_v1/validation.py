@@ -5,9 +5,9 @@
 from collections.abc import Callable, Iterator
 
 from apimachinery.kinds import checks
-from apimachinery.kinds.batch import job_status, jobs
-from apimachinery.kinds.fields import Json, struct
-from apimachinery.kinds.predicates import is_set
+from apimachinery.kinds.batch import job_policies, job_status, jobs
+from apimachinery.kinds.fields import Json, lookup, struct
+from apimachinery.kinds.predicates import is_above, is_set
 from apimachinery.meta.field_errors import FieldError
 from kubernetes_api.core_v1 import validation as core_v1
 
@@ -20,9 +20,7 @@ def check_cron_job(cron_job: Json, prefix: str) -> Iterator[FieldError]:
 
 def check_job(job: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a Job."""
-    yield from jobs.job(job, prefix.removesuffix("."))
-    if (spec := struct(job, "spec")) is not None:
-        yield from check_job_spec(spec, f"{prefix}spec.")
+    yield from check_job_spec(struct(job, "spec") or {}, f"{prefix}spec.", given_repeated=False)
 
 
 def check_cron_job_spec(cron_job_spec: Json, prefix: str) -> Iterator[FieldError]:
@@ -37,32 +35,171 @@ def check_cron_job_spec(cron_job_spec: Json, prefix: str) -> Iterator[FieldError
         f"{prefix}concurrencyPolicy",
         values=("Allow", "Forbid", "Replace"),
     )
-    if (
-        (job_template := struct(cron_job_spec, "jobTemplate")) is not None
-        and job_template.get("spec") is not None
-        and is_set(job_template.get("spec"))
-    ):
-        yield from jobs.job_template(job_template["spec"], f"{prefix}jobTemplate.spec")
+    if (job_template := struct(cron_job_spec, "jobTemplate")) is not None:
+        yield from check_job_template_spec(job_template, f"{prefix}jobTemplate.")
     if cron_job_spec.get("successfulJobsHistoryLimit") is not None:
         yield from checks.minimum(
             cron_job_spec["successfulJobsHistoryLimit"], f"{prefix}successfulJobsHistoryLimit"
         )
     if cron_job_spec.get("failedJobsHistoryLimit") is not None:
         yield from checks.minimum(cron_job_spec["failedJobsHistoryLimit"], f"{prefix}failedJobsHistoryLimit")
-    if job_template is not None:
-        yield from check_job_template_spec(job_template, f"{prefix}jobTemplate.")
 
 
-def check_job_spec(job_spec: Json, prefix: str) -> Iterator[FieldError]:
+def check_job_spec(job_spec: Json, prefix: str, given_repeated: object = None) -> Iterator[FieldError]:
     """What is wrong with a JobSpec."""
+    if job_spec.get("parallelism") is not None:
+        yield from checks.minimum(job_spec["parallelism"], f"{prefix}parallelism")
+    if job_spec.get("completions") is not None:
+        yield from checks.minimum(job_spec["completions"], f"{prefix}completions")
+    if job_spec.get("activeDeadlineSeconds") is not None:
+        yield from checks.minimum(job_spec["activeDeadlineSeconds"], f"{prefix}activeDeadlineSeconds")
+    if job_spec.get("backoffLimit") is not None:
+        yield from checks.minimum(job_spec["backoffLimit"], f"{prefix}backoffLimit")
+    if job_spec.get("ttlSecondsAfterFinished") is not None:
+        yield from checks.minimum(job_spec["ttlSecondsAfterFinished"], f"{prefix}ttlSecondsAfterFinished")
+    if job_spec.get("backoffLimitPerIndex") is not None:
+        yield from checks.minimum(job_spec["backoffLimitPerIndex"], f"{prefix}backoffLimitPerIndex")
+    if job_spec.get("maxFailedIndexes") is not None:
+        yield from checks.minimum(job_spec["maxFailedIndexes"], f"{prefix}maxFailedIndexes")
+    if is_set(job_spec.get("maxFailedIndexes")):
+        yield from checks.not_null(
+            job_spec.get("backoffLimitPerIndex"),
+            f"{prefix}backoffLimitPerIndex",
+            detail="when maxFailedIndexes is specified",
+        )
+    if job_spec.get("managedBy") is not None:
+        yield from jobs.domain_path(job_spec["managedBy"], f"{prefix}managedBy")
+        yield from checks.max_bytes(job_spec["managedBy"], f"{prefix}managedBy", most=63)
+    if job_spec.get("completionMode") is not None:
+        yield from checks.one_of(
+            job_spec["completionMode"],
+            f"{prefix}completionMode",
+            values=("NonIndexed", "Indexed"),
+            pointer=True,
+        )
+    if job_spec.get("completionMode") == "Indexed":
+        yield from checks.not_null(
+            job_spec.get("completions"), f"{prefix}completions", detail="when completion mode is Indexed"
+        )
+    if job_spec.get("parallelism") is not None and job_spec.get("completionMode") == "Indexed":
+        yield from checks.maximum(
+            job_spec["parallelism"],
+            f"{prefix}parallelism",
+            most=100000,
+            detail="must be less than or equal to 100000 when completion mode is Indexed",
+        )
+    if job_spec.get("maxFailedIndexes") is not None and job_spec.get("completionMode") == "Indexed":
+        yield from checks.at_most(
+            job_spec["maxFailedIndexes"],
+            f"{prefix}maxFailedIndexes",
+            job_spec.get("completions"),
+            detail="must be less than or equal to completions",
+        )
+        yield from checks.maximum(job_spec["maxFailedIndexes"], f"{prefix}maxFailedIndexes", most=100000)
+    if (
+        job_spec.get("completionMode") == "Indexed"
+        and is_above(job_spec.get("completions"), 100000)
+        and is_set(job_spec.get("backoffLimitPerIndex"))
+    ):
+        yield from checks.not_null(
+            job_spec.get("maxFailedIndexes"),
+            f"{prefix}maxFailedIndexes",
+            detail="must be specified when completions is above 100000",
+        )
+    if (
+        job_spec.get("parallelism") is not None
+        and job_spec.get("completionMode") == "Indexed"
+        and is_above(job_spec.get("completions"), 100000)
+        and is_set(job_spec.get("backoffLimitPerIndex"))
+    ):
+        yield from checks.maximum(
+            job_spec["parallelism"],
+            f"{prefix}parallelism",
+            most=10000,
+            detail="must be less than or equal to 10000 when completions are above 100000 and used with backoff limit per index",
+        )
+    if (
+        job_spec.get("maxFailedIndexes") is not None
+        and job_spec.get("completionMode") == "Indexed"
+        and is_above(job_spec.get("completions"), 100000)
+        and is_set(job_spec.get("backoffLimitPerIndex"))
+    ):
+        yield from checks.maximum(
+            job_spec["maxFailedIndexes"],
+            f"{prefix}maxFailedIndexes",
+            most=10000,
+            detail="must be less than or equal to 10000 when completions are above 100000 and used with backoff limit per index",
+        )
+    if job_spec.get("backoffLimitPerIndex") is not None and job_spec.get("completionMode") in (
+        None,
+        "NonIndexed",
+    ):
+        yield from checks.wrong(
+            job_spec["backoffLimitPerIndex"],
+            f"{prefix}backoffLimitPerIndex",
+            detail="requires indexed completion mode",
+        )
+    if job_spec.get("maxFailedIndexes") is not None and job_spec.get("completionMode") in (
+        None,
+        "NonIndexed",
+    ):
+        yield from checks.wrong(
+            job_spec["maxFailedIndexes"],
+            f"{prefix}maxFailedIndexes",
+            detail="requires indexed completion mode",
+        )
+    if job_spec.get("podFailurePolicy") is not None:
+        yield from job_policies.failure_policy(
+            job_spec["podFailurePolicy"], f"{prefix}podFailurePolicy", job_spec
+        )
+    if job_spec.get("successPolicy") is not None:
+        if job_spec.get("completionMode") != "Indexed":
+            yield from checks.wrong(
+                job_spec["successPolicy"], f"{prefix}successPolicy", detail="requires indexed completion mode"
+            )
+        if job_spec.get("completionMode") == "Indexed":
+            yield from job_policies.success_policy(
+                job_spec["successPolicy"], f"{prefix}successPolicy", job_spec.get("completions")
+            )
+    if job_spec.get("podReplacementPolicy") is not None:
+        if is_set(job_spec.get("podFailurePolicy")):
+            yield from checks.one_of(
+                job_spec["podReplacementPolicy"],
+                f"{prefix}podReplacementPolicy",
+                values=("Failed",),
+                pointer=True,
+            )
+        if not is_set(job_spec.get("podFailurePolicy")):
+            yield from checks.one_of(
+                job_spec["podReplacementPolicy"],
+                f"{prefix}podReplacementPolicy",
+                values=("Failed", "TerminatingOrFailed"),
+                pointer=True,
+            )
     if (template := struct(job_spec, "template")) is not None:
         yield from core_v1.check_pod_template_spec(template, f"{prefix}template.")
+    yield from jobs.restart_policy(job_spec, prefix.removesuffix("."))
+    if given_repeated is False:
+        yield from checks.not_null(job_spec.get("selector"), f"{prefix}selector")
+        yield from jobs.selector(job_spec.get("selector"), f"{prefix}selector", job_spec.get("template"))
+    if job_spec.get("selector") is not None and given_repeated is True:
+        yield from checks.wrong(
+            job_spec["selector"], f"{prefix}selector", detail="`selector` will be auto-generated"
+        )
+    if (
+        job_spec.get("manualSelector") is not None
+        and job_spec.get("manualSelector") is True
+        and given_repeated is True
+    ):
+        yield from checks.one_of(
+            job_spec["manualSelector"], f"{prefix}manualSelector", values=("nil", "false")
+        )
 
 
 def check_job_template_spec(job_template_spec: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a JobTemplateSpec."""
     if (spec := struct(job_template_spec, "spec")) is not None:
-        yield from check_job_spec(spec, f"{prefix}spec.")
+        yield from check_job_spec(spec, f"{prefix}spec.", given_repeated=True)
 
 
 def validate_cron_job(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -102,7 +239,37 @@ def check_job_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
 
 def check_job_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What may not change in a Job."""
-    yield from jobs.job_update(new, prefix.removesuffix("."), old)
+    if (spec := struct(new, "spec")) is not None:
+        yield from jobs.completions_update(
+            spec.get("completions"),
+            f"{prefix}spec.completions",
+            lookup(old, "spec", "completions"),
+            new.get("spec"),
+        )
+        yield from checks.immutable(
+            spec.get("selector"), f"{prefix}spec.selector", lookup(old, "spec", "selector")
+        )
+    yield from jobs.template_update(new, prefix.removesuffix("."), old)
+    if spec is not None:
+        yield from checks.immutable(
+            spec.get("completionMode"), f"{prefix}spec.completionMode", lookup(old, "spec", "completionMode")
+        )
+        yield from checks.immutable(
+            spec.get("podFailurePolicy"),
+            f"{prefix}spec.podFailurePolicy",
+            lookup(old, "spec", "podFailurePolicy"),
+        )
+        yield from checks.immutable(
+            spec.get("backoffLimitPerIndex"),
+            f"{prefix}spec.backoffLimitPerIndex",
+            lookup(old, "spec", "backoffLimitPerIndex"),
+        )
+        yield from checks.immutable(
+            spec.get("managedBy"), f"{prefix}spec.managedBy", lookup(old, "spec", "managedBy")
+        )
+        yield from checks.immutable(
+            spec.get("successPolicy"), f"{prefix}spec.successPolicy", lookup(old, "spec", "successPolicy")
+        )
 
 
 def check_job_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:

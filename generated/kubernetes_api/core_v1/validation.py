@@ -92,33 +92,6 @@ def check_pod_template(pod_template: Json, prefix: str) -> Iterator[FieldError]:
 def check_replication_controller(replication_controller: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a ReplicationController."""
     if (spec := struct(replication_controller, "spec")) is not None:
-        if spec.get("minReadySeconds") is not None:
-            yield from checks.minimum(spec["minReadySeconds"], f"{prefix}spec.minReadySeconds")
-        yield from checks.required(spec.get("selector"), f"{prefix}spec.selector")
-        if spec.get("replicas") is not None:
-            yield from checks.minimum(spec["replicas"], f"{prefix}spec.replicas")
-        if not is_set(spec.get("template")):
-            yield from checks.required(spec.get("template"), f"{prefix}spec.template")
-    if (metadata := struct(replication_controller, "spec", "template", "metadata")) is not None and is_set(
-        lookup(replication_controller, "spec", "template")
-    ):
-        yield from checks.plain_selector_matches(
-            metadata.get("labels"),
-            f"{prefix}spec.template.metadata.labels",
-            lookup(replication_controller, "spec", "selector"),
-        )
-    if (template_spec := struct(replication_controller, "spec", "template", "spec")) is not None:
-        if is_set(lookup(replication_controller, "spec", "template", "spec")):
-            yield from pods.restart_policy_of_template(
-                template_spec.get("restartPolicy"), f"{prefix}spec.template.spec.restartPolicy"
-            )
-        if template_spec.get("activeDeadlineSeconds") is not None:
-            yield from checks.forbid(
-                template_spec["activeDeadlineSeconds"],
-                f"{prefix}spec.template.spec.activeDeadlineSeconds",
-                detail="activeDeadlineSeconds in ReplicationController is not Supported",
-            )
-    if spec is not None:
         yield from check_replication_controller_spec(spec, f"{prefix}spec.")
 
 
@@ -412,8 +385,34 @@ def check_pod_template_spec(pod_template_spec: Json, prefix: str) -> Iterator[Fi
 
 def check_replication_controller_spec(replication_controller_spec: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a ReplicationControllerSpec."""
+    if replication_controller_spec.get("minReadySeconds") is not None:
+        yield from checks.minimum(replication_controller_spec["minReadySeconds"], f"{prefix}minReadySeconds")
+    yield from checks.required(replication_controller_spec.get("selector"), f"{prefix}selector")
+    if replication_controller_spec.get("replicas") is not None:
+        yield from checks.minimum(replication_controller_spec["replicas"], f"{prefix}replicas")
+    if not is_set(replication_controller_spec.get("template")):
+        yield from checks.required(replication_controller_spec.get("template"), f"{prefix}template")
+    if (metadata := struct(replication_controller_spec, "template", "metadata")) is not None and is_set(
+        replication_controller_spec.get("template")
+    ):
+        yield from checks.plain_selector_matches(
+            metadata.get("labels"),
+            f"{prefix}template.metadata.labels",
+            replication_controller_spec.get("selector"),
+        )
     if (template := struct(replication_controller_spec, "template")) is not None:
         yield from check_pod_template_spec(template, f"{prefix}template.")
+    if (spec := struct(replication_controller_spec, "template", "spec")) is not None:
+        if is_set(lookup(replication_controller_spec, "template", "spec")):
+            yield from pods.restart_policy_of_template(
+                spec.get("restartPolicy"), f"{prefix}template.spec.restartPolicy"
+            )
+        if spec.get("activeDeadlineSeconds") is not None:
+            yield from checks.forbid(
+                spec["activeDeadlineSeconds"],
+                f"{prefix}template.spec.activeDeadlineSeconds",
+                detail="activeDeadlineSeconds in ReplicationController is not Supported",
+            )
 
 
 def check_volume_mount(volume_mount: Json, prefix: str) -> Iterator[FieldError]:

@@ -21,15 +21,6 @@ def check_ingress(ingress: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with an Ingress."""
     yield from networks.ingress_backends(ingress.get("spec"), f"{prefix}spec")
     if (spec := struct(ingress, "spec")) is not None:
-        if spec.get("ingressClassName") is not None:
-            yield from checks.each_fault(
-                spec["ingressClassName"], f"{prefix}spec.ingressClassName", format="dns-subdomain"
-            )
-        if spec.get("tls"):
-            for tl_index, tl in numbered(spec, "tls"):
-                if tl.get("hosts"):
-                    for host_index, host in indexed(tl, "hosts"):
-                        yield from networks.host(host, f"{prefix}spec.tls[{tl_index}].hosts[{host_index}]")
         yield from check_ingress_spec(spec, f"{prefix}spec.")
 
 
@@ -42,8 +33,6 @@ def check_ingress_class(ingress_class: Json, prefix: str) -> Iterator[FieldError
 def check_network_policy(network_policy: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a NetworkPolicy."""
     if (spec := struct(network_policy, "spec")) is not None:
-        if spec.get("podSelector") is not None:
-            yield from checks.label_selector(spec["podSelector"], f"{prefix}spec.podSelector")
         yield from check_network_policy_spec(spec, f"{prefix}spec.")
 
 
@@ -149,6 +138,15 @@ def check_ingress_spec(ingress_spec: Json, prefix: str) -> Iterator[FieldError]:
     if ingress_spec.get("rules"):
         for rule_index, rule in numbered(ingress_spec, "rules"):
             yield from check_ingress_rule(rule, f"{prefix}rules[{rule_index}].")
+    if ingress_spec.get("tls"):
+        for tl_index, tl in numbered(ingress_spec, "tls"):
+            if tl.get("hosts"):
+                for host_index, host in indexed(tl, "hosts"):
+                    yield from networks.host(host, f"{prefix}tls[{tl_index}].hosts[{host_index}]")
+    if ingress_spec.get("ingressClassName") is not None:
+        yield from checks.each_fault(
+            ingress_spec["ingressClassName"], f"{prefix}ingressClassName", format="dns-subdomain"
+        )
 
 
 def check_network_policy_egress_rule(network_policy_egress_rule: Json, prefix: str) -> Iterator[FieldError]:
@@ -163,12 +161,12 @@ def check_network_policy_egress_rule(network_policy_egress_rule: Json, prefix: s
 
 def check_network_policy_ingress_rule(network_policy_ingress_rule: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a NetworkPolicyIngressRule."""
-    if network_policy_ingress_rule.get("from"):
-        for from__item_index, from__item in numbered(network_policy_ingress_rule, "from"):
-            yield from check_network_policy_peer(from__item, f"{prefix}from[{from__item_index}].")
     if network_policy_ingress_rule.get("ports"):
         for port_index, port in numbered(network_policy_ingress_rule, "ports"):
             yield from check_network_policy_port(port, f"{prefix}ports[{port_index}].")
+    if network_policy_ingress_rule.get("from"):
+        for from__item_index, from__item in numbered(network_policy_ingress_rule, "from"):
+            yield from check_network_policy_peer(from__item, f"{prefix}from[{from__item_index}].")
 
 
 def check_network_policy_peer(network_policy_peer: Json, prefix: str) -> Iterator[FieldError]:
@@ -195,14 +193,16 @@ def check_network_policy_port(network_policy_port: Json, prefix: str) -> Iterato
 
 def check_network_policy_spec(network_policy_spec: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a NetworkPolicySpec."""
-    if network_policy_spec.get("egress"):
-        for egress_item_index, egress_item in numbered(network_policy_spec, "egress"):
-            yield from check_network_policy_egress_rule(egress_item, f"{prefix}egress[{egress_item_index}].")
+    if network_policy_spec.get("podSelector") is not None:
+        yield from checks.label_selector(network_policy_spec["podSelector"], f"{prefix}podSelector")
     if network_policy_spec.get("ingress"):
         for ingress_item_index, ingress_item in numbered(network_policy_spec, "ingress"):
             yield from check_network_policy_ingress_rule(
                 ingress_item, f"{prefix}ingress[{ingress_item_index}]."
             )
+    if network_policy_spec.get("egress"):
+        for egress_item_index, egress_item in numbered(network_policy_spec, "egress"):
+            yield from check_network_policy_egress_rule(egress_item, f"{prefix}egress[{egress_item_index}].")
 
 
 def check_parent_reference(parent_reference: Json, prefix: str) -> Iterator[FieldError]:

@@ -5,7 +5,7 @@
 from collections.abc import Callable, Iterator
 
 from apimachinery.kinds import checks
-from apimachinery.kinds.fields import Json, lookup, struct
+from apimachinery.kinds.fields import Json, lookup, numbered, struct
 from apimachinery.kinds.predicates import is_set
 from apimachinery.kinds.rbac import access
 from apimachinery.meta.field_errors import FieldError
@@ -13,8 +13,9 @@ from apimachinery.meta.field_errors import FieldError
 
 def check_cluster_role(cluster_role: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a ClusterRole."""
-    if cluster_role.get("rules") is not None:
-        yield from access.role_rules(cluster_role["rules"], f"{prefix}rules", namespaced=False)
+    if cluster_role.get("rules"):
+        for rule_index, rule in numbered(cluster_role, "rules"):
+            yield from check_policy_rule(rule, f"{prefix}rules[{rule_index}].", given_namespaced=False)
     if (aggregation_rule := struct(cluster_role, "aggregationRule")) is not None:
         if is_set(cluster_role.get("aggregationRule")):
             yield from checks.required(
@@ -30,22 +31,96 @@ def check_cluster_role(cluster_role: Json, prefix: str) -> Iterator[FieldError]:
 
 def check_cluster_role_binding(cluster_role_binding: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a ClusterRoleBinding."""
-    yield from access.role_ref(cluster_role_binding.get("roleRef"), f"{prefix}roleRef", namespaced=False)
-    if cluster_role_binding.get("subjects") is not None:
-        yield from access.subjects(cluster_role_binding["subjects"], f"{prefix}subjects", namespaced=False)
+    yield from check_role_ref(
+        struct(cluster_role_binding, "roleRef") or {}, f"{prefix}roleRef.", given_namespaced=False
+    )
+    if cluster_role_binding.get("subjects"):
+        for subject_index, subject in numbered(cluster_role_binding, "subjects"):
+            yield from check_subject(subject, f"{prefix}subjects[{subject_index}].", given_namespaced=False)
 
 
 def check_role(role: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a Role."""
-    if role.get("rules") is not None:
-        yield from access.role_rules(role["rules"], f"{prefix}rules", namespaced=True)
+    if role.get("rules"):
+        for rule_index, rule in numbered(role, "rules"):
+            yield from check_policy_rule(rule, f"{prefix}rules[{rule_index}].", given_namespaced=True)
 
 
 def check_role_binding(role_binding: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a RoleBinding."""
-    yield from access.role_ref(role_binding.get("roleRef"), f"{prefix}roleRef", namespaced=True)
-    if role_binding.get("subjects") is not None:
-        yield from access.subjects(role_binding["subjects"], f"{prefix}subjects", namespaced=True)
+    yield from check_role_ref(
+        struct(role_binding, "roleRef") or {}, f"{prefix}roleRef.", given_namespaced=True
+    )
+    if role_binding.get("subjects"):
+        for subject_index, subject in numbered(role_binding, "subjects"):
+            yield from check_subject(subject, f"{prefix}subjects[{subject_index}].", given_namespaced=True)
+
+
+def check_policy_rule(
+    policy_rule: Json, prefix: str, given_namespaced: object = None
+) -> Iterator[FieldError]:
+    """What is wrong with a PolicyRule."""
+    yield from checks.required(
+        policy_rule.get("verbs"), f"{prefix}verbs", detail="verbs must contain at least one value"
+    )
+    if policy_rule.get("nonResourceURLs"):
+        if given_namespaced is True:
+            yield from checks.refuse(
+                policy_rule.get("nonResourceURLs"),
+                f"{prefix}nonResourceURLs",
+                detail="namespaced rules cannot apply to non-resource URLs",
+            )
+        if not (
+            not policy_rule.get("apiGroups")
+            and not policy_rule.get("resources")
+            and not policy_rule.get("resourceNames")
+        ):
+            yield from checks.refuse(
+                policy_rule.get("nonResourceURLs"),
+                f"{prefix}nonResourceURLs",
+                detail="rules cannot apply to both regular resources and non-resource URLs",
+            )
+    if not policy_rule.get("nonResourceURLs"):
+        yield from checks.required(
+            policy_rule.get("apiGroups"),
+            f"{prefix}apiGroups",
+            detail="resource rules must supply at least one api group",
+        )
+        yield from checks.required(
+            policy_rule.get("resources"),
+            f"{prefix}resources",
+            detail="resource rules must supply at least one resource",
+        )
+
+
+def check_role_ref(role_ref: Json, prefix: str, given_namespaced: object = None) -> Iterator[FieldError]:
+    """What is wrong with a RoleRef."""
+    yield from checks.supported(
+        role_ref.get("apiGroup"), f"{prefix}apiGroup", values=("rbac.authorization.k8s.io",)
+    )
+    if given_namespaced is True:
+        yield from checks.supported(role_ref.get("kind"), f"{prefix}kind", values=("Role", "ClusterRole"))
+    if given_namespaced is False:
+        yield from checks.supported(role_ref.get("kind"), f"{prefix}kind", values=("ClusterRole",))
+    yield from checks.name(role_ref.get("name"), f"{prefix}name", format="path-segment")
+
+
+def check_subject(subject: Json, prefix: str, given_namespaced: object = None) -> Iterator[FieldError]:
+    """What is wrong with a Subject."""
+    yield from checks.required(subject.get("name"), f"{prefix}name")
+    if subject.get("name") is not None and subject.get("kind") == "ServiceAccount":
+        yield from checks.string_format(subject["name"], f"{prefix}name", format="dns-subdomain")
+    if subject.get("kind") == "ServiceAccount":
+        yield from checks.supported(subject.get("apiGroup"), f"{prefix}apiGroup", values=("",))
+        if given_namespaced is False:
+            yield from checks.required(subject.get("namespace"), f"{prefix}namespace")
+    if subject.get("kind") in ("User", "Group"):
+        yield from checks.supported(
+            subject.get("apiGroup"), f"{prefix}apiGroup", values=("rbac.authorization.k8s.io",)
+        )
+    yield from checks.supported(
+        subject.get("kind"), f"{prefix}kind", values=("ServiceAccount", "User", "Group")
+    )
 
 
 def validate_cluster_role(new: Json, old: Json | None = None) -> list[FieldError]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from apimachinery.kinds.fields import (
@@ -17,8 +17,8 @@ from apimachinery.kinds.fields import (
     of_missing,
     same,
 )
-from apimachinery.kinds.gates import enabled
-from apimachinery.meta import addresses, names
+from apimachinery.kinds.formats import FORMATS, port_name_faults
+from apimachinery.meta import names
 from apimachinery.meta.field_errors import (
     FieldError,
     Reason,
@@ -38,9 +38,6 @@ Errors = Iterator[FieldError]
 
 # Python's ``re`` is safe here: the patterns are ours and linear.
 _PERCENT = re.compile(r"[0-9]+%")
-_PORT_CHARACTERS = re.compile(r"[-a-z0-9]+")
-_C_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_HEADER = re.compile(r"[-A-Za-z0-9]+")
 MAX_INT32 = 2**31 - 1
 
 
@@ -75,6 +72,12 @@ def forbid(value: Any, path: str, detail: str = "") -> Errors:
 def refuse(value: Any, path: str, detail: str) -> Errors:
     """The value is wrong as it is; conditions say when."""
     yield invalid_value(path, value, detail)
+
+
+def wrong(value: Any, path: str, detail: str) -> Errors:
+    """Whatever is there is wrong; conditions say when."""
+    if value is not None:
+        yield invalid_value(path, value, detail)
 
 
 @of_missing
@@ -119,6 +122,12 @@ def maximum(value: Any, path: str, most: int, detail: str = "") -> Errors:
     """A number must not be more."""
     if _is_number(value) and value > most:
         yield invalid_value(path, value, detail or f"must be less than or equal to {most}")
+
+
+def at_most(value: Any, path: str, other: Any, detail: str) -> Errors:
+    """A number must not be more than another one, if there is one."""
+    if _is_number(value) and _is_number(other) and value > other:
+        yield invalid_value(path, value, detail)
 
 
 @of_missing
@@ -188,6 +197,12 @@ def no_more_than(value: Any, path: str, limit: int) -> Errors:
         yield too_many(path, len(value), limit)
 
 
+def max_bytes(value: Any, path: str, most: int) -> Errors:
+    """A string has a longest length, in bytes."""
+    if isinstance(value, str) and len(value.encode()) > most:
+        yield too_long(path, most)
+
+
 def unique(value: Any, path: str, key: str = "") -> Errors:
     """The items of a list, or one field of them, must differ."""
     seen: set[Any] = set()
@@ -221,115 +236,6 @@ def between_seconds(value: Any, path: str, least: int, most: int) -> Errors:
     """A time-out within limits."""
     if _is_number(value) and not least <= value <= most:
         yield invalid_value(path, value, f"the timeout value must be between {least} and {most} seconds")
-
-
-def port_name_faults(text: str) -> list[str]:
-    """What is wrong with the name of a port (an IANA service name)."""
-    faults = []
-    if not text:
-        faults.append("must be non-empty")
-    if len(text) > 15:
-        faults.append("must be no more than 15 characters")
-    if not _PORT_CHARACTERS.fullmatch(text):
-        faults.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
-    if not any("a" <= char <= "z" for char in text):
-        faults.append("must contain at least one letter (a-z)")
-    if "--" in text:
-        faults.append("must not contain consecutive hyphens")
-    if text[:1] == "-" or text[-1:] == "-":
-        faults.append("must not begin or end with a hyphen")
-    return faults
-
-
-def env_name_faults(text: str) -> list[str]:
-    """What is wrong with the name of an environment variable."""
-    if not text:
-        return ["environment variable name must be non-empty"]
-    if any(not " " <= char <= "~" or char == "=" for char in text):
-        return [
-            "a valid environment variable name must consist only of printable ASCII characters other than '='"
-        ]
-    return []
-
-
-def header_name_faults(text: str) -> list[str]:
-    """What is wrong with the name of an HTTP header."""
-    if _HEADER.fullmatch(text):
-        return []
-    return [
-        "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for "
-        "validation is '[-A-Za-z0-9]+')"
-    ]
-
-
-def c_identifier_faults(text: str) -> list[str]:
-    """What is wrong with an identifier as of C."""
-    if _C_IDENTIFIER.fullmatch(text):
-        return []
-    return [
-        "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric "
-        "characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is "
-        "'[A-Za-z_][A-Za-z0-9_]*')"
-    ]
-
-
-def fully_qualified_faults(text: str) -> list[str]:
-    """What is wrong with a domain name that must have at least two parts."""
-    if faults := names.dns1123_subdomain_faults(text):
-        return faults
-    return [] if text.count(".") >= 1 else ["should be a domain with at least two segments separated by dots"]
-
-
-def three_part_faults(text: str) -> list[str]:
-    """What is wrong with a domain name that must have at least three parts."""
-    if faults := names.dns1123_subdomain_faults(text):
-        return [",".join(faults)]
-    return (
-        [] if text.count(".") >= 2 else ["should be a domain with at least three segments separated by dots"]
-    )
-
-
-def absolute_path_faults(text: str) -> list[str]:
-    """What is wrong with a path that must begin with a slash."""
-    return [] if text.startswith("/") else ["must be an absolute path"]
-
-
-def ip_faults(text: str) -> list[str]:
-    """What is wrong with an address in a field of old: its spelling only where the release is strict (KEP-4858)."""
-    if enabled("StrictIPCIDRValidation"):
-        return addresses.legacy_ip_faults(text)
-    return [] if addresses.parse_ip(text) else [addresses.NO_ADDRESS]
-
-
-def cidr_faults(text: str) -> list[str]:
-    """What is wrong with a block in a field of old, likewise."""
-    if enabled("StrictIPCIDRValidation"):
-        return addresses.legacy_cidr_faults(text)
-    return [] if addresses.parse_cidr(text) else [addresses.NO_BLOCK]
-
-
-FORMATS: dict[str, Callable[[str], list[str]]] = {
-    "absolute-path": absolute_path_faults,
-    "c-identifier": c_identifier_faults,
-    "canonical-ip": addresses.ip_faults,
-    "cidr": cidr_faults,
-    "config-key": names.config_key_faults,
-    "dns-1035-label": names.dns1035_label_faults,
-    "dns-label": names.dns1123_label_faults,
-    "dns-subdomain": names.dns1123_subdomain_faults,
-    "dns-subdomain-prefix": lambda text: names.dns_subdomain_name(text, True),
-    "dns-subdomain-underscore": names.dns1123_subdomain_with_underscore_faults,
-    "env-name": env_name_faults,
-    "fully-qualified": fully_qualified_faults,
-    "http-header": header_name_faults,
-    "ip": ip_faults,
-    "label-value": names.label_value_faults,
-    "path-segment": names.path_segment_faults,
-    "port-name": port_name_faults,
-    "qualified-name": names.qualified_name_faults,
-    "three-part-domain": three_part_faults,
-}
-"""The formats a rule file may name."""
 
 
 def string_format(value: Any, path: str, format: str) -> Errors:

@@ -60,6 +60,11 @@ def has_any(value: Any, fields: Iterable[str]) -> bool:
     return isinstance(value, dict) and any(value.get(field) is not None for field in fields)
 
 
+def is_above(value: Any, bound: int) -> bool:
+    """Whether ``value`` is a number greater than ``bound``."""
+    return isinstance(value, int | float) and value > bound
+
+
 def is_set(value: Any) -> bool:
     """Whether something is said: not missing, not null, not the empty string."""
     return value is not None and value != ""

@@ -1,6 +1,6 @@
 """Checks declared rules against the linked API: what they speak of is there, and no conversion loses data silently.
 
-Codes K167 and K168 (rules that speak of nothing), K175-K177, K180, K183 and K184 (conversions).
+Codes K167, K168 and K185 (rules that speak of nothing), K175-K177, K180, K183 and K184 (conversions).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.api import Api
 from kubewright.ir.conversion_steps import covers, lists_of, steps_of
+from kubewright.ir.entering import enters, held_types, types_with_rules
 from kubewright.ir.rules import CheckRule, Conversion, ConversionRule, TypeChecks
 from kubewright.ir.shape import shape_of, type_at
 from kubewright.ir.types import Definition
@@ -22,6 +23,7 @@ def check_rules(api: Api, diagnostics: Diagnostics) -> None:
     table = {definition.name: definition for definition in api.definitions}
     named = {(d.group, d.version, d.name.rpartition(".")[2]): d for d in api.definitions}
     _check_types(api, table, named, diagnostics)
+    _check_into(api, named, diagnostics)
     _check_versions(api, diagnostics)
     for conversion in api.fact("conversions") or ():
         _check_conversion(conversion, table, named, diagnostics)
@@ -102,8 +104,65 @@ def _check_types(
 
 
 def _all_checks(entry: TypeChecks) -> tuple[CheckRule, ...]:
-    of_subresources = [rule for _, rules in entry.on_subresource for rule in rules]
-    return (*entry.checks, *entry.on_create, *entry.on_update, *of_subresources)
+    return (*entry.of_objects, *_of_subresources(entry))
+
+
+def _of_subresources(entry: TypeChecks) -> list[CheckRule]:
+    return [rule for _, rules in entry.on_subresource for rule in rules]
+
+
+def _check_into(api: Api, named: Mapping[tuple[str, str, str], Definition], diagnostics: Diagnostics) -> None:
+    """Lines that go into a type find rules there, in one version at least, and say what those ask for."""
+    own = {
+        definition.name: entry
+        for entry in api.fact("validation") or ()
+        if (definition := named.get((entry.group, entry.version, entry.type_name))) is not None
+    }
+    with_rules = types_with_rules(api.definitions, own, enters)
+    faults: dict[Location, str] = {}
+    right: set[Location] = set()
+    for definition in api.definitions:
+        entry = own.get(definition.name)
+        if entry is None:
+            continue
+        held = dict(held_types(definition.value.type))
+        for rule in entry.of_objects:
+            if not rule.is_into:
+                continue
+            name = held.get(rule.target.steps)
+            asked = own[name].given if name in own else ()
+            if name not in with_rules:
+                faults[rule.location] = (
+                    f"the rules of {entry.type_name} do not lead into {rule.target.text!r}"
+                )
+            elif sorted(key for key, _ in rule.arguments) != list(asked):
+                faults[rule.location] = (
+                    f"{rule.target.text!r} is gone into `with` {', '.join(asked) or 'nothing'}"
+                )
+            else:
+                right.add(rule.location)
+        lines = {rule.target.steps for rule in entry.of_objects if rule.is_into}
+        for steps, name in held.items():
+            if name in own and own[name].given and steps not in lines and enters(entry, steps):
+                faults[own[name].location] = (
+                    f"{entry.type_name} goes into {own[name].type_name} without `with`"
+                )
+        if entry.given and entry.remembered:
+            faults[entry.location] = "what is wrong with a value that is remembered does not depend on `with`"
+        for rule in (*entry.on_create, *entry.on_update, *_of_subresources(entry)):
+            if any(condition.given for condition in (*rule.when, *rule.unless)):
+                faults[rule.location] = "only lines of `checks` are told something by `with`"
+        for rule in _of_subresources(entry):
+            if rule.is_into and (rule.target.steps or rule.arguments or rule.made_by or rule.when):
+                faults[rule.location] = "a subresource's rules go into the whole object: `into: ''`"
+    for location, fault in faults.items():
+        if location not in right:
+            diagnostics.error(
+                "K185",
+                fault,
+                location,
+                "name a field of the type itself whose type has rules, and what their conditions ask for",
+            )
 
 
 def _check_conversion(

@@ -16,14 +16,17 @@ from kubewright.location import Location
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What must hold of the value at ``path``: ``test`` is one of ``TESTS``, ``argument`` its parameter."""
+    """What must hold of the value at ``path``: ``test`` is one of ``TESTS``, ``argument`` its parameter. One of a
+    ``given`` value is about what the line that goes into the type says, by the name that is its path."""
 
     path: Path
     test: str
     argument: Json
+    given: bool = False
 
 
 TESTS: dict[str, str] = {
+    "above": "the value is a number greater than this one",
     "equals": "the value is this one",
     "not": "the value is not this one",
     "in": "the value is one of a list",
@@ -145,20 +148,28 @@ class GoTypes:
 class CheckRule:
     """One line of a validation file: ``check`` names a function of ``apimachinery.kinds.checks`` (or
     ``module.function`` of another module next to it), which gets the value at ``target``, its path and
-    ``arguments``; the check ``into`` goes on to the rules of the type that is there. ``beside`` hands the
+    ``arguments``; the check ``into`` goes on to the rules of the type that is there, whose conditions may ask for
+    ``arguments``, with what the function ``made_by`` makes of the object. ``beside`` hands the
     value at another path to the check as well, ``takes_old`` the stored value; with ``versions`` the line is of those
-    alone. Only one that is ``of_missing`` has
-    something to say where there is no value."""
+    alone. Only one that is ``of_missing`` has something to say where there is no value, or goes into an empty object
+    there. ``unless`` are conditions of which one at least must not hold."""
 
     check: str
     target: Path
     location: Location = field(compare=False)
     arguments: tuple[tuple[str, Json], ...] = ()
+    made_by: str = ""
     beside: Path | None = None
     when: tuple[Condition, ...] = ()
+    unless: tuple[Condition, ...] = ()
     versions: tuple[str, ...] = ()
     takes_old: bool = False
     of_missing: bool = False
+
+    @property
+    def is_into(self) -> bool:
+        """Whether the line goes on to the rules of a field's type."""
+        return self.check == "into"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +189,18 @@ class TypeChecks:
     skipped: tuple[str, ...] = ()
     remembered: bool = False
     location: Location = field(compare=False)
+
+    @property
+    def of_objects(self) -> tuple[CheckRule, ...]:
+        """The lines about whole objects, not those about writes of a subresource."""
+        return (*self.checks, *self.on_create, *self.on_update)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The names of what lines that go into the type have to say, as its conditions ask for it."""
+        return tuple(
+            sorted({c.path.text for rule in self.checks for c in (*rule.when, *rule.unless) if c.given})
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

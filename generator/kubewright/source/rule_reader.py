@@ -83,7 +83,8 @@ class RuleReader:
         found: list[Condition] = []
         for text, test in self.mapping(value, pointer).items():
             place = f"{pointer}/{escape_pointer(text)}"
-            path = self.path(text, place)
+            given = isinstance(text, str) and text[:1] == "$" and text[1:].isidentifier()
+            path = self.path(text[1:] if given else text, place)
             if path is None:
                 continue
             tests = test if isinstance(test, dict) else {"equals": test}
@@ -93,8 +94,10 @@ class RuleReader:
                     self.error("K164", f"unknown test {name!r}", place, f"known tests: {known}")
                 elif name in ("in", "not-in", "only", "any-of") and not isinstance(argument, list):
                     self.error("K164", f"the test {name!r} takes a list", place)
+                elif name == "above" and type(argument) is not int:
+                    self.error("K164", f"the test {name!r} takes a whole number", place)
                 elif name in ("set", "empty", "latest-tag") and not isinstance(argument, bool):
                     self.error("K164", f"the test {name!r} takes true or false", place)
                 else:
-                    found.append(Condition(path, name, argument))
+                    found.append(Condition(path, name, argument, given))
         return tuple(found)

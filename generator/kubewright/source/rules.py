@@ -157,6 +157,8 @@ def _checks(reader: RuleReader, lines: Json, pointer: str, *, stored: bool = Fal
         if not fields:
             continue
         into = "into" in fields
+        if into:
+            reader.only(fields, _OF_INTO, place)
         check = "into" if into else fields.get("check")
         if not isinstance(check, str) or not _CHECK_NAME.fullmatch(check):
             reader.error("K165", "a line names one check, or a field to go into", place, "see docs/rules.md")
@@ -167,32 +169,33 @@ def _checks(reader: RuleReader, lines: Json, pointer: str, *, stored: bool = Fal
         if beside is not None and beside.keys is None:
             reader.error("K163", f"{beside.text!r} must lead to one value: fields only", f"{place}/beside")
             continue
-        arguments = tuple(
-            (name, value)
-            for name, value in fields.items()
-            if name not in ("check", "into", "at", "when", "beside", "versions")
-        )
+        given = reader.mapping(fields.get("with", {}), f"{place}/with") if into else fields
+        arguments = tuple((name, value) for name, value in given.items() if into or name not in _OF_CHECKS)
         for name, _ in arguments:
             if not name.isidentifier():
                 reader.error("K162", f"{name!r} is no name of an argument", place)
+        made_by = str(fields.get("as", "")) if into else ""
         function = None if into else check_function(check)
-        if function is None and not into:
-            reader.error("K169", f"no check is called {check!r}", place, "see apimachinery.kinds")
+        if (function is None and not into) or (made_by and check_function(made_by) is None):
+            reader.error("K169", f"no check is called {made_by or check!r}", place, "see apimachinery.kinds")
         words = [name for name, _ in arguments if name.isidentifier()]
         if function and (fault := function.misfit(words, beside=beside is not None, stored=stored)):
             reader.error("K169", f"{check} {fault}", place, "see the function in apimachinery.kinds")
         when = reader.conditions(fields.get("when", {}), f"{place}/when")
+        unless = reader.conditions(fields.get("unless", {}), f"{place}/unless")
         versions = tuple(map(str, reader.list_of(fields.get("versions", []), f"{place}/versions")))
         found += [
             CheckRule(
                 takes_old=stored and function is not None and function.takes_old,
-                of_missing=function is not None and function.of_missing,
+                of_missing=function.of_missing if function else fields.get("missing") is True,
                 check=check,
                 target=target,
                 location=reader.document.at(place),
                 arguments=arguments,
+                made_by=made_by,
                 beside=beside,
                 when=when,
+                unless=unless,
                 versions=versions,
             )
             for target in targets
@@ -201,6 +204,8 @@ def _checks(reader: RuleReader, lines: Json, pointer: str, *, stored: bool = Fal
     return tuple(found)
 
 
+_OF_CHECKS = ("check", "at", "when", "unless", "beside", "versions")
+_OF_INTO = frozenset({"into", "as", "with", "missing", "when", "unless", "versions"})
 _CHECK_NAME = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*){0,2}")
 _PHASES = ("admit", "create", "update")
 _FACTS = {

@@ -39,9 +39,11 @@ def _one_of(value: Any, path: str, allowed: tuple[str, ...]) -> Errors:
         yield not_supported(path, value, allowed)
 
 
-def failure_policy(spec: Json, path: str) -> Errors:
+def failure_policy(policy: Any, path: str, spec: Json) -> Errors:
     """Which failures of pods count, by exit codes or conditions."""
-    rules = list(items(spec["podFailurePolicy"], "rules"))
+    if not isinstance(policy, dict):
+        return
+    path, rules = f"{path}.rules", list(items(policy, "rules"))
     if len(rules) > 20:
         yield too_many(path, len(rules), 20)
     pod = struct(spec, "template", "spec") or {}
@@ -90,9 +92,11 @@ def _exit_codes(codes: Json, path: str, containers: set[Any]) -> Errors:
         yield invalid_value(f"{path}.values", values, "must be ordered")
 
 
-def success_policy(policy: Json, completions: int, path: str) -> Errors:
+def success_policy(policy: Any, path: str, wanted: int | None) -> Errors:
     """Which indexes, or how many of them, make a job succeed."""
-    rules = list(items(policy, "rules"))
+    if not isinstance(policy, dict):
+        return
+    path, rules, completions = f"{path}.rules", list(items(policy, "rules")), wanted or 0
     if not rules:
         detail = "at least one rules must be specified when the successPolicy is specified"
         yield required_error(path, detail)

@@ -6,25 +6,19 @@ import re
 from typing import Any
 
 from apimachinery.kinds import checks, gates
-from apimachinery.kinds.batch.job_policies import failure_policy, success_policy
 from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.fields import (
     Json,
     items,
     lookup,
+    of_missing,
     same,
     struct,
 )
 from apimachinery.meta import names
-from apimachinery.meta.field_errors import (
-    invalid_value,
-    not_supported,
-    too_long,
-)
+from apimachinery.meta.field_errors import invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
 
-_MAX_INDEXED = 100_000
-_MAX_OF_MANY = 10_000
 _LABELS = (
     ("controller-uid", "uid"),
     ("job-name", "name"),
@@ -32,14 +26,6 @@ _LABELS = (
     ("batch.kubernetes.io/job-name", "name"),
 )
 _PATH = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
-
-
-def job(value: Json, path: str) -> Errors:
-    """A job: what it is to do, and which pods are its own."""
-    del path
-    spec = struct(value, "spec") or {}
-    yield from job_spec(spec, "spec")
-    yield from _selector(spec)
 
 
 def new_job(value: Json, path: str) -> Errors:
@@ -76,62 +62,21 @@ def _generated_labels(value: Json, spec: Json) -> Errors:
         yield invalid_value("spec.selector", selector, "`selector` not auto-generated")
 
 
-def _selector(spec: Json) -> Errors:
-    selector, labels = spec.get("selector"), lookup(spec, "template", "metadata", "labels")
-    if selector is None:
-        yield required_error("spec.selector")
-    faults = list(checks.label_selector(selector, "spec.selector"))
+@of_missing
+def selector(value: Any, path: str, template: Any) -> Errors:
+    """The selector of a job can be read, and selects the pods of its template; one that is missing selects nothing."""
+    faults = list(checks.label_selector(value, path))
     yield from faults
-    if not faults and not checks.selects(selector, labels):
-        yield invalid_value(
-            "spec.template.metadata.labels", labels, "`selector` does not match template `labels`"
-        )
+    labels = lookup(template, "metadata", "labels")
+    if not faults and not checks.selects(value, labels):
+        place = f"{path.removesuffix('selector')}template.metadata.labels"
+        yield invalid_value(place, labels, "`selector` does not match template `labels`")
 
 
-def job_spec(spec: Json, path: str) -> Errors:
-    """What a job is to do; its template is gone into elsewhere."""
-    for key in (
-        "parallelism",
-        "completions",
-        "activeDeadlineSeconds",
-        "backoffLimit",
-        "ttlSecondsAfterFinished",
-        "backoffLimitPerIndex",
-        "maxFailedIndexes",
-    ):
-        yield from checks.minimum(spec.get(key), f"{path}.{key}")
-    mode = spec.get("completionMode")
-    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
-        yield required_error(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
-    if spec.get("managedBy") is not None:
-        yield from domain_path(spec["managedBy"], f"{path}.managedBy")
-        if len(spec["managedBy"].encode()) > 63:
-            yield too_long(f"{path}.managedBy", 63)
-    if mode is not None and mode not in ("Indexed", "NonIndexed"):
-        yield not_supported(f"{path}.completionMode", mode, ("NonIndexed", "Indexed"))
-    if mode == "Indexed":
-        yield from _indexed(spec, path)
-    elif mode in (None, "NonIndexed"):
-        for key in ("backoffLimitPerIndex", "maxFailedIndexes"):
-            if spec.get(key) is not None:
-                yield invalid_value(f"{path}.{key}", spec[key], "requires indexed completion mode")
-    if struct(spec, "podFailurePolicy") is not None:
-        yield from failure_policy(spec, f"{path}.podFailurePolicy.rules")
-    success = struct(spec, "successPolicy")
-    if success is not None:
-        if mode != "Indexed":
-            yield invalid_value(f"{path}.successPolicy", success, "requires indexed completion mode")
-        else:
-            yield from success_policy(success, spec.get("completions") or 0, f"{path}.successPolicy.rules")
-    replacement = spec.get("podReplacementPolicy")
-    allowed = ("Failed",) if spec.get("podFailurePolicy") is not None else ("Failed", "TerminatingOrFailed")
-    if replacement is not None and replacement not in allowed:
-        yield not_supported(f"{path}.podReplacementPolicy", replacement, allowed)
-    yield from _restart_policy(spec, f"{path}.template.spec.restartPolicy")
-
-
-def _restart_policy(spec: Json, path: str) -> Errors:
+def restart_policy(spec: Json, path: str) -> Errors:
+    """Pods of a job end; those whose failures a policy looks at end with their containers."""
     policy = lookup(spec, "template", "spec", "restartPolicy") or ""
+    path = f"{path}.template.spec.restartPolicy"
     if policy in ("", "Always"):
         yield required_error(path, 'valid values: "OnFailure", "Never"')
     elif policy not in ("OnFailure", "Never"):
@@ -140,8 +85,10 @@ def _restart_policy(spec: Json, path: str) -> Errors:
         yield invalid_value(path, policy, 'only "Never" is supported when podFailurePolicy is specified')
 
 
-def domain_path(value: str, path: str) -> Errors:
+def domain_path(value: Any, path: str) -> Errors:
     """A domain and a path below it: ``example.com/foo``."""
+    if not isinstance(value, str):
+        return
     if not value:
         yield required_error(path)
         return
@@ -155,56 +102,18 @@ def domain_path(value: str, path: str) -> Errors:
         yield invalid_value(path, rest, detail)
 
 
-def _indexed(spec: Json, path: str) -> Errors:
-    completions, parallelism = spec.get("completions"), spec.get("parallelism")
-    failed = spec.get("maxFailedIndexes")
-    if completions is None:
-        yield required_error(f"{path}.completions", "when completion mode is Indexed")
-    if parallelism is not None and parallelism > _MAX_INDEXED:
-        detail = f"must be less than or equal to {_MAX_INDEXED} when completion mode is Indexed"
-        yield invalid_value(f"{path}.parallelism", parallelism, detail)
-    if failed is not None and completions is not None and failed > completions:
-        yield invalid_value(f"{path}.maxFailedIndexes", failed, "must be less than or equal to completions")
-    if failed is not None and failed > _MAX_INDEXED:
-        yield invalid_value(
-            f"{path}.maxFailedIndexes", failed, f"must be less than or equal to {_MAX_INDEXED}"
-        )
-    if completions is None or completions <= _MAX_INDEXED or spec.get("backoffLimitPerIndex") is None:
-        return
-    if failed is None:
-        yield required_error(
-            f"{path}.maxFailedIndexes", f"must be specified when completions is above {_MAX_INDEXED}"
-        )
-    detail = (
-        f"must be less than or equal to {_MAX_OF_MANY} when completions are above {_MAX_INDEXED} and used with "
-        "backoff limit per index"
-    )
-    for key, count in (("parallelism", parallelism), ("maxFailedIndexes", failed)):
-        if count is not None and count > _MAX_OF_MANY:
-            yield invalid_value(f"{path}.{key}", count, detail)
+def completions_update(value: Any, path: str, old: Any, spec: Any) -> Errors:
+    """How many completions a job needs stays; with indexes it may change along with how many pods run at once."""
+    if lookup(spec, "completionMode") != "Indexed":
+        yield from checks.immutable(value, path, old)
+    elif value is not None and value != old and value != lookup(spec, "parallelism"):
+        yield invalid_value(path, value, "can only be modified in tandem with spec.parallelism")
 
 
-def job_update(value: Json, path: str, old: Json) -> Errors:
-    """What of a job's spec stays: how much is to be done, and by which pods."""
+def template_update(value: Json, path: str, old: Json) -> Errors:
+    """Where its pods may run and what they ask for may change while a job is suspended and has none."""
     del path
     spec, before = struct(value, "spec") or {}, struct(old, "spec") or {}
-    yield from _completions(spec, before)
-    yield from checks.immutable(spec.get("selector"), "spec.selector", before.get("selector"))
-    yield from _template(spec, before, old)
-    for name in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
-        yield from checks.immutable(spec.get(name), f"spec.{name}", before.get(name))
-
-
-def _completions(spec: Json, before: Json) -> Errors:
-    now = spec.get("completions")
-    if spec.get("completionMode") != "Indexed":
-        yield from checks.immutable(now, "spec.completions", before.get("completions"))
-    elif now is not None and now != before.get("completions") and now != spec.get("parallelism"):
-        yield invalid_value("spec.completions", now, "can only be modified in tandem with spec.parallelism")
-
-
-def _template(spec: Json, before: Json, old: Json) -> Errors:
-    """Where its pods may run and what they ask for may change while a job is suspended and has none."""
     now, last = spec.get("template") or {}, before.get("template") or {}
     if same(now, last):
         return
@@ -293,14 +202,3 @@ def cron_job_changes(value: Json, path: str, old: Json) -> Errors:
     )
     if not before or spec.get("timeZone") != before.get("timeZone"):
         yield from time_zone(spec.get("timeZone"), "spec.timeZone")
-
-
-def job_template(value: Any, path: str) -> Errors:
-    """The template of jobs: their selector is made for each."""
-    if not isinstance(value, dict):
-        return
-    yield from job_spec(value, path)
-    if value.get("selector") is not None:
-        yield invalid_value(f"{path}.selector", value["selector"], "`selector` will be auto-generated")
-    if value.get("manualSelector"):
-        yield not_supported(f"{path}.manualSelector", True, ("nil", "false"))

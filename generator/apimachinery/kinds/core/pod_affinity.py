@@ -8,6 +8,7 @@ from typing import Any
 from apimachinery.kinds import checks, gates
 from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.fields import Json, numbered, struct
+from apimachinery.kinds.formats import FORMATS
 from apimachinery.meta.field_errors import duplicate, forbidden, invalid_value, not_supported
 from apimachinery.meta.field_errors import required as required_error
 
@@ -214,7 +215,7 @@ def _toleration(value: Json, path: str) -> Errors:
             f"{path}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"
         )
     if operator in ("", "Equal"):
-        faults = checks.FORMATS["label-value"](text)
+        faults = FORMATS["label-value"](text)
         if faults:
             yield invalid_value(f"{path}.operator", text, ";".join(faults))
     elif operator == "Exists":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from apimachinery.kinds import checks, gates
+from apimachinery.kinds import checks, formats, gates
 from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.fields import (
     Json,
@@ -202,7 +202,7 @@ def _addresses(status: Json, before: Json, key: str) -> Errors:
     given = [each.get("ip") or "" for each in items(status, key)]
     kept = {each.get("ip") for each in items(before, key)}
     for index, text in enumerate(given):
-        for detail in checks.ip_faults(text) if text not in kept else ():
+        for detail in formats.ip_faults(text) if text not in kept else ():
             yield invalid_value(f"status.{key}[{index}]", text, detail)
     if len(given) > 1:
         parsed = [addresses.parse_ip(text) for text in given]

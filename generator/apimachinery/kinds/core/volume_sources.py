@@ -13,6 +13,7 @@ from apimachinery.kinds import checks
 from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.core import pods
 from apimachinery.kinds.fields import Json, numbered, struct
+from apimachinery.kinds.formats import FORMATS
 from apimachinery.meta.field_errors import forbidden, invalid_value, not_supported, too_long
 from apimachinery.meta.field_errors import required as required_error
 
@@ -226,7 +227,7 @@ def csi_driver_name(value: Any, path: str) -> Errors:
         return
     if len(value.encode()) > 63:
         yield too_long(path, 63)
-    for detail in checks.FORMATS["dns-subdomain"](value.lower()):
+    for detail in FORMATS["dns-subdomain"](value.lower()):
         yield invalid_value(path, value, detail)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from apimachinery.kinds import checks
+from apimachinery.kinds import checks, formats
 from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.core.services import host_name
 from apimachinery.kinds.fields import (
@@ -89,7 +89,7 @@ _WILDCARD_TEXT = (
 
 def rule_host(value: Any, path: str) -> Errors:
     """The host of an ingress rule: no address."""
-    if value and not checks.ip_faults(value):
+    if value and not formats.ip_faults(value):
         yield invalid_value(path, value, "must be a DNS name, not an IP address")
     elif value:
         yield from host(value, path)

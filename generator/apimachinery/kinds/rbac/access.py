@@ -14,81 +14,10 @@ from apimachinery.kinds.fields import (
     of_missing,
     struct,
 )
-from apimachinery.meta.field_errors import forbidden, invalid_value, not_supported
+from apimachinery.meta.field_errors import forbidden, invalid_value
 from apimachinery.meta.field_errors import required as required_error
 from apimachinery.meta.object_meta import METADATA_ORDER
 from apimachinery.meta.printing import InOrder
-
-_GROUP = "rbac.authorization.k8s.io"
-
-
-def role_rules(value: Any, path: str, namespaced: bool) -> Errors:
-    """What a role allows: verbs on resources of groups, or, in the cluster, on paths."""
-    for index, rule in enumerate(value if isinstance(value, list) else ()):
-        if isinstance(rule, dict):
-            yield from _rule(rule, f"{path}[{index}]", namespaced)
-
-
-def _rule(rule: Json, path: str, namespaced: bool) -> Errors:
-    if not rule.get("verbs"):
-        yield required_error(f"{path}.verbs", "verbs must contain at least one value")
-    if urls := rule.get("nonResourceURLs"):
-        if namespaced:
-            yield invalid_value(
-                f"{path}.nonResourceURLs", urls, "namespaced rules cannot apply to non-resource URLs"
-            )
-        if rule.get("apiGroups") or rule.get("resources") or rule.get("resourceNames"):
-            yield invalid_value(
-                f"{path}.nonResourceURLs",
-                urls,
-                "rules cannot apply to both regular resources and non-resource URLs",
-            )
-        return
-    if not rule.get("apiGroups"):
-        yield required_error(f"{path}.apiGroups", "resource rules must supply at least one api group")
-    if not rule.get("resources"):
-        yield required_error(f"{path}.resources", "resource rules must supply at least one resource")
-
-
-@of_missing
-def role_ref(value: Any, path: str, namespaced: bool) -> Errors:
-    """What a binding binds to."""
-    ref = value if isinstance(value, dict) else {}
-    if ref.get("apiGroup") != _GROUP:
-        yield not_supported(f"{path}.apiGroup", ref.get("apiGroup") or "", (_GROUP,))
-    kinds = ("Role", "ClusterRole") if namespaced else ("ClusterRole",)
-    kind, name = ref.get("kind") or "", ref.get("name") or ""
-    if kind not in kinds:
-        yield not_supported(f"{path}.kind", kind, kinds)
-    if not name:
-        yield required_error(f"{path}.name")
-    else:
-        yield from checks.string_format(name, f"{path}.name", "path-segment")
-
-
-def subjects(value: Any, path: str, namespaced: bool) -> Errors:
-    """Who is bound."""
-    for index, subject in enumerate(value if isinstance(value, list) else ()):
-        if isinstance(subject, dict):
-            yield from _subject(subject, f"{path}[{index}]", namespaced)
-
-
-def _subject(subject: Json, path: str, namespaced: bool) -> Errors:
-    if not subject.get("name"):
-        yield required_error(f"{path}.name")
-    group = subject.get("apiGroup") or ""
-    match subject.get("kind") or "":
-        case "ServiceAccount":
-            yield from checks.string_format(subject.get("name"), f"{path}.name", "dns-subdomain")
-            if group:
-                yield not_supported(f"{path}.apiGroup", group, ("",))
-            if not namespaced and not subject.get("namespace"):
-                yield required_error(f"{path}.namespace")
-        case "User" | "Group":
-            if group != _GROUP:
-                yield not_supported(f"{path}.apiGroup", group, (_GROUP,))
-        case other:
-            yield not_supported(f"{path}.kind", other, ("ServiceAccount", "User", "Group"))
 
 
 def kept_role(value: Any, path: str, old: Any) -> Errors:

@@ -17,6 +17,7 @@ from apimachinery.kinds.fields import (
     of_missing,
     struct,
 )
+from apimachinery.kinds.formats import FORMATS
 from apimachinery.kinds.gates import enabled
 from apimachinery.meta.field_errors import (
     duplicate,
@@ -201,9 +202,9 @@ def migration(value: Json, path: str) -> Errors:
     name, group, place = resource.get("resource") or "", resource.get("group") or "", "spec.resource"
     if not name:
         yield required_error(f"{place}.resource", "resource is required to be set")
-    elif faults := checks.FORMATS["dns-1035-label"](name):
+    elif faults := FORMATS["dns-1035-label"](name):
         yield invalid_value(f"{place}.resource", name, ",".join(faults))
-    if group and (faults := checks.FORMATS["dns-subdomain"](group)):
+    if group and (faults := FORMATS["dns-subdomain"](group)):
         yield invalid_value(f"{place}.group", group, ",".join(faults))
 
 

@@ -15,8 +15,9 @@ from kubewright.emit.code.render import docstring, literal, module_of
 from kubewright.emit.interface import Options
 from kubewright.emit.python.code.default_rule import write_rule
 from kubewright.emit.python.code.rule_code import FunctionBody, Scope, imports
-from kubewright.emit.python.code.type_plan import TypePlan, held_types
+from kubewright.emit.python.code.type_plan import TypePlan
 from kubewright.ir.api import Api, Emitter, File
+from kubewright.ir.entering import held_types
 from kubewright.ir.rules import TypeRules
 from kubewright.ir.types import Definition
 from kubewright.ir.versions import join_api_version

@@ -16,15 +16,14 @@ from kubewright.emit.code import names
 from kubewright.emit.code.render import docstring, literal, module_of
 from kubewright.emit.interface import Options
 from kubewright.emit.python.code.rule_code import FunctionBody, Scope, equals, imports
-from kubewright.emit.python.code.type_plan import TypePlan, held_types
+from kubewright.emit.python.code.type_plan import TypePlan
 from kubewright.ir.api import Api, Emitter, File
+from kubewright.ir.entering import enters, held_types
 from kubewright.ir.paths import Items, Key, Step
 from kubewright.ir.rules import CheckRule, TypeChecks
 from kubewright.ir.shape import type_at
 from kubewright.ir.types import Definition, Scalar
 from kubewright.ir.versions import join_api_version
-
-_NOT_ENTERED = ("status", "metadata")
 
 
 def emitter(options: Options) -> Emitter:
@@ -41,7 +40,7 @@ class Validation:
     def emit(self, api: Api) -> Iterable[File]:
         """``validation.py`` of each group-version."""
         checks = {(c.group, c.version, c.type_name): c for c in api.fact("validation") or ()}
-        plan = TypePlan.of(api, checks, _enters)
+        plan = TypePlan.of(api, checks, enters)
         for (group, version), definitions in plan.by_group_version():
             writer = _Module(self.options.package, plan, plan.modules[group, version])
             functions = [writer.type_function(definition) for definition in definitions]
@@ -81,17 +80,7 @@ def _phases(rules: TypeChecks | None) -> tuple[CheckRule, ...]:
 
 def _entered(rules: Iterable[CheckRule]) -> set[tuple[Step, ...]]:
     """The fields that lines go into."""
-    return {rule.target.steps for rule in rules if rule.check == "into"}
-
-
-def _enters(rules: TypeChecks | None, steps: tuple[Step, ...]) -> bool:
-    """Whether a field's type is gone into without a line that says so."""
-    first = steps[0] if steps else None
-    if not isinstance(first, Key):
-        return True
-    if rules is not None and steps in _entered((*rules.checks, *_phases(rules))):
-        return True
-    return first.name not in _NOT_ENTERED and (rules is None or first.name not in rules.skipped)
+    return {rule.target.steps for rule in rules if rule.is_into}
 
 
 def _check_imports(modules: Iterable[str]) -> list[str]:
@@ -134,13 +123,14 @@ class _Module:
         """The generator function of one definition."""
         plan = self.plan
         class_name = plan.class_names[definition.name]
+        rules = plan.rules.get(definition.name)
+        given = rules.given if rules else ()
         scope = Scope(names.attribute_name(class_name))
         body = FunctionBody(pure=True)
-        rules = plan.rules.get(definition.name)
         held = self._held(definition)
         mentioned = _entered(_phases(rules))
         for rule in rules.checks if rules else ():
-            if rule.check == "into":
+            if rule.is_into:
                 mentioned.add(rule.target.steps)
                 if rule.target.steps in held:
                     self._enter(body, scope, rule.target.steps, held[rule.target.steps], rule)
@@ -155,7 +145,8 @@ class _Module:
             self.checks.add("remembered")
         return (
             f"{'@remembered.unless_known' + chr(10) if remembers else ''}"
-            f"def {self.name(definition)}({scope.root}: Json, prefix: str) -> Iterator[FieldError]:\n"
+            f"def {self.name(definition)}({scope.root}: Json, prefix: str"
+            f"{''.join(f', given_{each}: object = None' for each in given)}) -> Iterator[FieldError]:\n"
             f"    {docstring(f'What is wrong with {_article(class_name)} {class_name}.', 4)}\n"
             f"{body.render() or '    yield from ()'}"
         )
@@ -166,7 +157,7 @@ class _Module:
         return {
             steps: name
             for steps, name in held_types(definition.value.type)
-            if name in self.plan.needed and _enters(rules, steps)
+            if name in self.plan.needed and enters(rules, steps)
         }
 
     def kind_function(self, definition: Definition) -> str:
@@ -185,7 +176,7 @@ class _Module:
             scope, body = Scope("new"), FunctionBody(pure=True)
             held = self._held(definition)
             for rule in lines:
-                if rule.check != "into":
+                if not rule.is_into:
                     self._check(body, scope, rule, definition)
                 elif rule.target.steps in held:
                     self._enter(body, scope, rule.target.steps, held[rule.target.steps], rule)
@@ -229,7 +220,7 @@ class _Module:
         kind = definition.kinds[0][2]
         scope, body = Scope("new"), FunctionBody(pure=True)
         for rule in rules:
-            if rule.check == "into":
+            if rule.is_into:
                 body.add((), f"yield from {self.name(definition)}(new, prefix)")
             else:
                 self._check(body, scope, rule, definition)
@@ -256,18 +247,18 @@ class _Module:
             self.others.add(other)
             function = f"{other}.{function}"
         conditions = _conditions(scope, rule) if rule else ()
-        made = dict(rule.arguments).get("as") if rule else None
-        if isinstance(made, str):
-            body.add(
-                conditions, f"yield from {function}({self._made(made, scope)}, {_prefix(_whole(steps))})"
-            )
+        given = "".join(f", given_{key}={literal(value)}" for key, value in rule.arguments) if rule else ""
+        if rule and rule.made_by:
+            value = f"{self._called(rule.made_by)}({scope.variable(())})"
+        elif rule and rule.of_missing:
+            keys = ", ".join(literal(step.name) for step in steps if isinstance(step, Key))
+            value = f"{scope.use('struct')}({scope.variable(())}, {keys}) or {{}}"
+        else:
+            headers, place = _walk(scope, steps)
+            call = f"yield from {function}({scope.variable(steps)}, {_prefix(place)}{given})"
+            body.add((*conditions, *headers), call)
             return
-        headers, place = _walk(scope, steps)
-        body.add((*conditions, *headers), f"yield from {function}({scope.variable(steps)}, {_prefix(place)})")
-
-    def _made(self, function: str, scope: Scope) -> str:
-        """The call that makes, of the object whose rules these are, what is gone into instead of its field."""
-        return f"{self._called(function)}({scope.variable(())})"
+        body.add(conditions, f"yield from {function}({value}, {_prefix(_whole(steps))}{given})")
 
     def _called(self, function: str) -> str:
         """How code calls a function of ``apimachinery.kinds``; notes that its module is imported."""
@@ -311,7 +302,11 @@ class _Module:
 
 def _conditions(scope: Scope, rule: CheckRule, bound: tuple[Step, ...] = ()) -> tuple[str, ...]:
     anchor = scope.anchor(rule.target)
-    return tuple(f"if {scope.condition(condition, anchor, bound)}" for condition in rule.when)
+    headers = [f"if {scope.condition(condition, anchor, bound)}" for condition in rule.when]
+    if rule.unless:
+        together = " and ".join(scope.condition(condition, anchor, bound) for condition in rule.unless)
+        headers.append(f"if not ({together})")
+    return tuple(headers)
 
 
 def _article(word: str) -> str:

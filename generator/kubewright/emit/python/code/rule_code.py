@@ -167,7 +167,12 @@ class Scope:
 
     def condition(self, condition: Condition, anchor: tuple[Step, ...], bound: tuple[Step, ...] = ()) -> str:
         """An expression that says whether ``condition`` holds."""
-        value, argument = self.read(condition.path, anchor, bound), condition.argument
+        value = (
+            f"given_{condition.path.text}" if condition.given else self.read(condition.path, anchor, bound)
+        )
+        argument = condition.argument
+        if condition.test == "above":
+            return f"{self.use('is_above')}({value}, {argument})"
         if condition.test == "equals":
             return f"{value} {equals(argument)}"
         if condition.test == "not":
@@ -206,7 +211,7 @@ def singular(name: str) -> str:
     return name[:-1] if name.endswith("s") and not name.endswith("ss") else f"{name}_item"
 
 
-PREDICATES = frozenset({"has_any", "has_latest_tag", "has_only", "is_set", "matches"})
+PREDICATES = frozenset({"has_any", "has_latest_tag", "has_only", "is_above", "is_set", "matches"})
 """Those functions that ``apimachinery.kinds.predicates`` has; unless they name their module the others are of
 ``fields``."""
 

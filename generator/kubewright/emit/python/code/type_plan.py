@@ -9,8 +9,9 @@ from typing import Generic, TypeVar
 from kubewright.emit.code import names
 from kubewright.emit.code.layout import definition_class_names
 from kubewright.ir.api import Api
-from kubewright.ir.paths import Items, Key, Step, Values
-from kubewright.ir.types import Definition, EmbeddedObject, ListOf, MapOf, Ref, Struct, Type
+from kubewright.ir.entering import types_with_rules
+from kubewright.ir.paths import Step
+from kubewright.ir.types import Definition, Struct
 
 Rules = TypeVar("Rules")
 
@@ -49,17 +50,7 @@ class TypePlan(Generic[Rules]):
             definition_class_names(api),
             own,
         )
-        holders: dict[str, set[str]] = {}
-        for definition in api.definitions:
-            for steps, name in held_types(definition.value.type):
-                if enters(own.get(definition.name), steps):
-                    holders.setdefault(name, set()).add(definition.name)
-        pending = list(own)
-        while pending:
-            name = pending.pop()
-            if name not in plan.needed:
-                plan.needed.add(name)
-                pending.extend(holders.get(name, ()))
+        plan.needed |= types_with_rules(api.definitions, own, enters)
         return plan
 
     def by_group_version(self) -> Iterator[tuple[tuple[str, str], list[Definition]]]:
@@ -91,17 +82,3 @@ class TypePlan(Generic[Rules]):
     def function_name(self, definition: Definition, prefix: str = "default") -> str:
         """The function of a definition."""
         return f"{prefix}_{names.attribute_name(self.class_names[definition.name])}".rstrip("_")
-
-
-def held_types(node: Type, steps: tuple[Step, ...] = ()) -> Iterator[tuple[tuple[Step, ...], str]]:
-    """The named types that a type holds, with the way to each, in the order of its fields."""
-    if isinstance(node, Ref):
-        yield steps, node.name
-    elif isinstance(node, ListOf):
-        yield from held_types(node.items.type, (*steps, Items()))
-    elif isinstance(node, MapOf):
-        yield from held_types(node.values.type, (*steps, Values()))
-    elif isinstance(node, Struct | EmbeddedObject):
-        body = node.body if isinstance(node, EmbeddedObject) else node
-        for member in body.fields:
-            yield from held_types(member.value.type, (*steps, Key(member.wire_name)))
