@@ -356,6 +356,10 @@ ENUMS: dict[str, dict[str, tuple[str, ...]]] = {
         "operator": ("Equal", "Exists"),
     },
     "io.k8s.api.resource.v1.ExactDeviceRequest": {"allocationMode": ("All", "ExactCount")},
+    "io.k8s.api.resource.v1beta2.DeviceToleration": {
+        "effect": ("NoExecute", "NoSchedule", "None"),
+        "operator": ("Equal", "Exists"),
+    },
     "io.k8s.api.scheduling.v1.PriorityClass": {"preemptionPolicy": ("Never", "PreemptLowerPriority")},
     "io.k8s.api.storage.v1.StorageClass": {
         "reclaimPolicy": ("Delete", "Recycle", "Retain"),

@@ -13,7 +13,7 @@ import yaml
 from kubewright.source.check_functions import check_function
 
 SPECS = Path(__file__).parents[2] / "specs"
-OWN = frozenset({"check", "at", "when", "beside", "versions"})
+OWN = frozenset({"check", "at", "when", "unless", "beside", "versions"})
 
 
 def lines() -> Iterator[tuple[str, dict[str, Any]]]:

@@ -252,7 +252,9 @@ def check_validating_admission_policy_update(new: Json, old: Json, prefix: str =
     yield from admission.policy_expressions(new, prefix.removesuffix("."), old)
 
 
-def check_validating_admission_policy_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_validating_admission_policy(
+    new: Json, old: Json, prefix: str = ""
+) -> Iterator[FieldError]:
     """What is wrong with a write of the status of a ValidatingAdmissionPolicy."""
     yield from conditions.policy_status(new.get("status"), f"{prefix}status", lookup(old, "status"))
 
@@ -293,5 +295,5 @@ VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "ValidatingWebhookConfiguration": validate_validating_webhook_configuration,
 }
 SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
-    ("ValidatingAdmissionPolicy", "status"): check_validating_admission_policy_status,
+    ("ValidatingAdmissionPolicy", "status"): check_status_of_validating_admission_policy,
 }

@@ -84,7 +84,7 @@ def validate_api_service(new: Json, old: Json | None = None) -> list[FieldError]
     return list(check_api_service(new, ""))
 
 
-def check_api_service_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_api_service(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of an APIService."""
     if (status := struct(new, "status")) is not None and status.get("conditions"):
         for condition_index, condition in numbered(status, "conditions"):
@@ -99,5 +99,5 @@ VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "APIService": validate_api_service,
 }
 SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
-    ("APIService", "status"): check_api_service_status,
+    ("APIService", "status"): check_status_of_api_service,
 }

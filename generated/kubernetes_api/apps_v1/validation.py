@@ -284,7 +284,7 @@ def check_daemon_set_update(new: Json, old: Json, prefix: str = "") -> Iterator[
     yield from workloads.template_generation(new, prefix.removesuffix("."), old)
 
 
-def check_daemon_set_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_daemon_set(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a DaemonSet."""
     if (status := struct(new, "status")) is not None:
         if status.get("currentNumberScheduled") is not None:
@@ -334,7 +334,7 @@ def check_deployment_update(new: Json, old: Json, prefix: str = "") -> Iterator[
         )
 
 
-def check_deployment_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_deployment(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a Deployment."""
     if (status := struct(new, "status")) is not None:
         if status.get("replicas") is not None:
@@ -381,7 +381,7 @@ def check_replica_set_update(new: Json, old: Json, prefix: str = "") -> Iterator
         )
 
 
-def check_replica_set_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_replica_set(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a ReplicaSet."""
     if (status := struct(new, "status")) is not None:
         if status.get("replicas") is not None:
@@ -427,7 +427,7 @@ def check_stateful_set_update(new: Json, old: Json, prefix: str = "") -> Iterato
     yield from workloads.stateful_set_update(new.get("spec"), f"{prefix}spec", lookup(old, "spec"))
 
 
-def check_stateful_set_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_stateful_set(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a StatefulSet."""
     if (status := struct(new, "status")) is not None:
         if status.get("replicas") is not None:
@@ -467,8 +467,8 @@ VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "StatefulSet": validate_stateful_set,
 }
 SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
-    ("DaemonSet", "status"): check_daemon_set_status,
-    ("Deployment", "status"): check_deployment_status,
-    ("ReplicaSet", "status"): check_replica_set_status,
-    ("StatefulSet", "status"): check_stateful_set_status,
+    ("DaemonSet", "status"): check_status_of_daemon_set,
+    ("Deployment", "status"): check_status_of_deployment,
+    ("ReplicaSet", "status"): check_status_of_replica_set,
+    ("StatefulSet", "status"): check_status_of_stateful_set,
 }

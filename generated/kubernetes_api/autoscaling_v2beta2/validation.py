@@ -96,7 +96,7 @@ def check_horizontal_pod_autoscaler_update(new: Json, old: Json, prefix: str = "
         yield from check_horizontal_pod_autoscaler_spec(spec, f"{prefix}spec.")
 
 
-def check_horizontal_pod_autoscaler_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_horizontal_pod_autoscaler(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a HorizontalPodAutoscaler."""
     if (status := struct(new, "status")) is not None:
         yield from autoscalers.count(
@@ -115,5 +115,5 @@ VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "HorizontalPodAutoscaler": validate_horizontal_pod_autoscaler,
 }
 SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
-    ("HorizontalPodAutoscaler", "status"): check_horizontal_pod_autoscaler_status,
+    ("HorizontalPodAutoscaler", "status"): check_status_of_horizontal_pod_autoscaler,
 }

@@ -272,7 +272,7 @@ def check_job_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldEr
         )
 
 
-def check_job_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_job(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a Job."""
     yield from job_status.job_status(new, prefix.removesuffix("."), old)
 
@@ -282,5 +282,5 @@ VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "Job": validate_job,
 }
 SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
-    ("Job", "status"): check_job_status,
+    ("Job", "status"): check_status_of_job,
 }

@@ -69,12 +69,14 @@ def check_certificate_signing_request_update(new: Json, old: Json, prefix: str =
     yield from certificates.update(new, prefix.removesuffix("."), old)
 
 
-def check_certificate_signing_request_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_certificate_signing_request(
+    new: Json, old: Json, prefix: str = ""
+) -> Iterator[FieldError]:
     """What is wrong with a write of the status of a CertificateSigningRequest."""
     yield from certificates.status(new, prefix.removesuffix("."), old)
 
 
-def check_certificate_signing_request_approval(
+def check_approval_of_certificate_signing_request(
     new: Json, old: Json, prefix: str = ""
 ) -> Iterator[FieldError]:
     """What is wrong with a write of the approval of a CertificateSigningRequest."""
@@ -85,6 +87,6 @@ VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "CertificateSigningRequest": validate_certificate_signing_request,
 }
 SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
-    ("CertificateSigningRequest", "status"): check_certificate_signing_request_status,
-    ("CertificateSigningRequest", "approval"): check_certificate_signing_request_approval,
+    ("CertificateSigningRequest", "status"): check_status_of_certificate_signing_request,
+    ("CertificateSigningRequest", "approval"): check_approval_of_certificate_signing_request,
 }

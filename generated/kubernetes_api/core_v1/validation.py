@@ -492,12 +492,12 @@ def check_namespace_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
         yield from objects.namespace_finalizers(spec["finalizers"], f"{prefix}spec.finalizers")
 
 
-def check_namespace_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_namespace(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a Namespace."""
     yield from objects.namespace_phase(new, prefix.removesuffix("."), old)
 
 
-def check_namespace_finalize(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_finalize_of_namespace(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the finalize of a Namespace."""
     if (spec := struct(new, "spec")) is not None:
         yield from objects.namespace_finalizers(
@@ -528,7 +528,7 @@ def check_node_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldE
     yield from nodes.node_update(new, prefix.removesuffix("."), old)
 
 
-def check_node_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_node(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a Node."""
     yield from nodes.node_update(new, prefix.removesuffix("."), old)
 
@@ -559,7 +559,7 @@ def check_persistent_volume_claim_update(new: Json, old: Json, prefix: str = "")
     yield from claims.claim_update(new, prefix.removesuffix("."), old)
 
 
-def check_persistent_volume_claim_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_persistent_volume_claim(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a PersistentVolumeClaim."""
     yield from claims.claim_status(new, prefix.removesuffix("."), old)
 
@@ -591,7 +591,7 @@ def check_pod_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldEr
     yield from pod_updates.spec(new.get("spec"), f"{prefix}spec", lookup(old, "spec"))
 
 
-def check_pod_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_pod(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a Pod."""
     if (metadata := struct(new, "metadata")) is not None:
         yield from pod_updates.annotation_changes(
@@ -602,7 +602,7 @@ def check_pod_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldEr
     yield from pod_status.pod_status(new, prefix.removesuffix("."), old)
 
 
-def check_pod_ephemeralcontainers(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_ephemeralcontainers_of_pod(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the ephemeralcontainers of a Pod."""
     yield from check_pod(new, prefix)
     if (metadata := struct(new, "metadata")) is not None:
@@ -614,7 +614,7 @@ def check_pod_ephemeralcontainers(new: Json, old: Json, prefix: str = "") -> Ite
     yield from pod_updates.ephemeral_containers(new, prefix.removesuffix("."), old)
 
 
-def check_pod_resize(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_resize_of_pod(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the resize of a Pod."""
     yield from check_pod(new, prefix)
     yield from pod_updates.resize(new, prefix.removesuffix("."), old)
@@ -630,7 +630,7 @@ def validate_replication_controller(new: Json, old: Json | None = None) -> list[
     return list(check_replication_controller(new, ""))
 
 
-def check_replication_controller_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_replication_controller(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a ReplicationController."""
     if (status := struct(new, "status")) is not None:
         if status.get("replicas") is not None:
@@ -665,7 +665,7 @@ def check_resource_quota_update(new: Json, old: Json, prefix: str = "") -> Itera
         yield from checks.immutable(spec.get("scopes"), f"{prefix}spec.scopes", lookup(old, "spec", "scopes"))
 
 
-def check_resource_quota_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_resource_quota(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a ResourceQuota."""
     yield from quotas.quota_status(new, prefix.removesuffix("."), old)
 
@@ -704,7 +704,7 @@ def check_service_update(new: Json, old: Json, prefix: str = "") -> Iterator[Fie
     yield from services.service_update(new, prefix.removesuffix("."), old)
 
 
-def check_service_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_service(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a Service."""
     yield from services.service_status(new, prefix.removesuffix("."), old)
 
@@ -732,14 +732,14 @@ VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "ServiceAccount": validate_service_account,
 }
 SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
-    ("Namespace", "status"): check_namespace_status,
-    ("Namespace", "finalize"): check_namespace_finalize,
-    ("Node", "status"): check_node_status,
-    ("PersistentVolumeClaim", "status"): check_persistent_volume_claim_status,
-    ("Pod", "status"): check_pod_status,
-    ("Pod", "ephemeralcontainers"): check_pod_ephemeralcontainers,
-    ("Pod", "resize"): check_pod_resize,
-    ("ReplicationController", "status"): check_replication_controller_status,
-    ("ResourceQuota", "status"): check_resource_quota_status,
-    ("Service", "status"): check_service_status,
+    ("Namespace", "status"): check_status_of_namespace,
+    ("Namespace", "finalize"): check_finalize_of_namespace,
+    ("Node", "status"): check_status_of_node,
+    ("PersistentVolumeClaim", "status"): check_status_of_persistent_volume_claim,
+    ("Pod", "status"): check_status_of_pod,
+    ("Pod", "ephemeralcontainers"): check_ephemeralcontainers_of_pod,
+    ("Pod", "resize"): check_resize_of_pod,
+    ("ReplicationController", "status"): check_status_of_replication_controller,
+    ("ResourceQuota", "status"): check_status_of_resource_quota,
+    ("Service", "status"): check_status_of_service,
 }

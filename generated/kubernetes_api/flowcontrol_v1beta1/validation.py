@@ -74,8 +74,8 @@ def check_limit_response(limit_response: Json, prefix: str) -> Iterator[FieldErr
             f"{prefix}queuing",
             detail="must not be empty if limited.limitResponse.type is Limited",
         )
-        if (queuing := struct(limit_response, "queuing")) is not None:
-            yield from check_queuing_configuration(queuing, f"{prefix}queuing.")
+    if (queuing := struct(limit_response, "queuing")) is not None and limit_response.get("type") == "Queue":
+        yield from check_queuing_configuration(queuing, f"{prefix}queuing.")
     yield from checks.supported(limit_response.get("type"), f"{prefix}type", values=("Queue", "Reject"))
 
 
@@ -157,8 +157,10 @@ def check_priority_level_configuration_spec(
             f"{prefix}limited",
             detail="must not be empty when type is Limited",
         )
-        if (limited := struct(priority_level_configuration_spec, "limited")) is not None:
-            yield from check_limited_priority_level_configuration(limited, f"{prefix}limited.")
+    if (
+        limited := struct(priority_level_configuration_spec, "limited")
+    ) is not None and priority_level_configuration_spec.get("type") == "Limited":
+        yield from check_limited_priority_level_configuration(limited, f"{prefix}limited.")
     yield from checks.supported(
         priority_level_configuration_spec.get("type"), f"{prefix}type", values=("Exempt", "Limited")
     )
@@ -230,7 +232,7 @@ def validate_flow_schema(new: Json, old: Json | None = None) -> list[FieldError]
     return list(check_flow_schema(new, ""))
 
 
-def check_flow_schema_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_flow_schema(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a FlowSchema."""
     yield from flows.conditions(new, prefix.removesuffix("."), old)
 
@@ -240,7 +242,9 @@ def validate_priority_level_configuration(new: Json, old: Json | None = None) ->
     return list(check_priority_level_configuration(new, ""))
 
 
-def check_priority_level_configuration_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_priority_level_configuration(
+    new: Json, old: Json, prefix: str = ""
+) -> Iterator[FieldError]:
     """What is wrong with a write of the status of a PriorityLevelConfiguration."""
     yield from flows.conditions(new, prefix.removesuffix("."), old)
 
@@ -250,6 +254,6 @@ VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "PriorityLevelConfiguration": validate_priority_level_configuration,
 }
 SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
-    ("FlowSchema", "status"): check_flow_schema_status,
-    ("PriorityLevelConfiguration", "status"): check_priority_level_configuration_status,
+    ("FlowSchema", "status"): check_status_of_flow_schema,
+    ("PriorityLevelConfiguration", "status"): check_status_of_priority_level_configuration,
 }

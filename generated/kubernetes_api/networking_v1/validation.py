@@ -259,7 +259,7 @@ def check_ingress_update(new: Json, old: Json, prefix: str = "") -> Iterator[Fie
         yield from networks.secret_names(spec.get("tls"), f"{prefix}spec.tls", lookup(old, "spec", "tls"))
 
 
-def check_ingress_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_ingress(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of an Ingress."""
     yield from networks.ingress_status(new, prefix.removesuffix("."), old)
 
@@ -329,5 +329,5 @@ VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "ServiceCIDR": validate_service_cidr,
 }
 SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
-    ("Ingress", "status"): check_ingress_status,
+    ("Ingress", "status"): check_status_of_ingress,
 }

@@ -43,7 +43,7 @@ def validate_pod_disruption_budget(new: Json, old: Json | None = None) -> list[F
     return list(check_pod_disruption_budget(new, ""))
 
 
-def check_pod_disruption_budget_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_pod_disruption_budget(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a PodDisruptionBudget."""
     yield from conditions.disruptions(new.get("status"), f"{prefix}status", lookup(old, "status"))
 
@@ -52,5 +52,5 @@ VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "PodDisruptionBudget": validate_pod_disruption_budget,
 }
 SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
-    ("PodDisruptionBudget", "status"): check_pod_disruption_budget_status,
+    ("PodDisruptionBudget", "status"): check_status_of_pod_disruption_budget,
 }

@@ -5,15 +5,17 @@
 from collections.abc import Callable, Iterator
 
 from apimachinery.kinds import checks
-from apimachinery.kinds.fields import Json, lookup
+from apimachinery.kinds.core import pod_volumes
+from apimachinery.kinds.fields import Json, lookup, numbered, struct
+from apimachinery.kinds.predicates import is_longer
 from apimachinery.kinds.resource import device_slices, devices
 from apimachinery.meta.field_errors import FieldError
 
 
 def check_device_class(device_class: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a DeviceClass."""
-    if device_class.get("spec") is not None:
-        yield from devices.device_class(device_class["spec"], f"{prefix}spec")
+    if (spec := struct(device_class, "spec")) is not None:
+        yield from check_device_class_spec(spec, f"{prefix}spec.")
 
 
 def check_device_taint_rule(device_taint_rule: Json, prefix: str) -> Iterator[FieldError]:
@@ -28,13 +30,239 @@ def check_resource_claim(resource_claim: Json, prefix: str) -> Iterator[FieldErr
 
 def check_resource_claim_template(resource_claim_template: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a ResourceClaimTemplate."""
-    if resource_claim_template.get("spec") is not None:
-        yield from devices.claim_template(resource_claim_template["spec"], f"{prefix}spec")
+    if (spec := struct(resource_claim_template, "spec")) is not None:
+        if spec.get("metadata") is not None:
+            yield from pod_volumes.template_metadata(spec["metadata"], f"{prefix}spec.metadata")
+        yield from check_resource_claim_template_spec(spec, f"{prefix}spec.")
 
 
 def check_resource_slice(resource_slice: Json, prefix: str) -> Iterator[FieldError]:
     """What is wrong with a ResourceSlice."""
     yield from ()
+
+
+def check_allocation_result(allocation_result: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with an AllocationResult."""
+    if (devices := struct(allocation_result, "devices")) is not None:
+        yield from check_device_allocation_result(devices, f"{prefix}devices.")
+
+
+def check_device_allocation_result(device_allocation_result: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with a DeviceAllocationResult."""
+    if device_allocation_result.get("results"):
+        for result_index, result in numbered(device_allocation_result, "results"):
+            yield from check_device_request_allocation_result(result, f"{prefix}results[{result_index}].")
+
+
+def check_device_claim(device_claim: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with a DeviceClaim."""
+    if device_claim.get("requests") is not None:
+        yield from checks.no_more_than(device_claim["requests"], f"{prefix}requests", limit=32)
+    if device_claim.get("requests"):
+        for request_index, request in numbered(device_claim, "requests"):
+            if not (is_longer(device_claim.get("requests"), 32)):
+                yield from check_device_request(request, f"{prefix}requests[{request_index}].")
+    if device_claim.get("requests") is not None and not (is_longer(device_claim.get("requests"), 32)):
+        yield from checks.distinct(device_claim["requests"], f"{prefix}requests", key="name")
+    if device_claim.get("constraints") is not None:
+        yield from checks.no_more_than(device_claim["constraints"], f"{prefix}constraints", limit=32)
+    if device_claim.get("constraints"):
+        for constraint_index, constraint in numbered(device_claim, "constraints"):
+            if constraint.get("requests") is not None and not (
+                is_longer(device_claim.get("constraints"), 32)
+            ):
+                yield from devices.references(
+                    constraint["requests"], f"{prefix}constraints[{constraint_index}].requests", device_claim
+                )
+            if not (is_longer(device_claim.get("constraints"), 32)):
+                yield from check_device_constraint(constraint, f"{prefix}constraints[{constraint_index}].")
+    if device_claim.get("config") is not None:
+        yield from checks.no_more_than(device_claim["config"], f"{prefix}config", limit=32)
+    if device_claim.get("config"):
+        for config_item_index, config_item in numbered(device_claim, "config"):
+            if config_item.get("requests") is not None and not (is_longer(device_claim.get("config"), 32)):
+                yield from devices.references(
+                    config_item["requests"], f"{prefix}config[{config_item_index}].requests", device_claim
+                )
+            if not (is_longer(device_claim.get("config"), 32)):
+                yield from devices.configuration(config_item, f"{prefix}config[{config_item_index}]")
+
+
+def check_device_class_spec(device_class_spec: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with a DeviceClassSpec."""
+    if device_class_spec.get("selectors") is not None:
+        yield from checks.no_more_than(device_class_spec["selectors"], f"{prefix}selectors", limit=32)
+    if device_class_spec.get("selectors"):
+        for selector_index, selector in numbered(device_class_spec, "selectors"):
+            if not (is_longer(device_class_spec.get("selectors"), 32)):
+                yield from check_device_selector(selector, f"{prefix}selectors[{selector_index}].")
+    if device_class_spec.get("config") is not None:
+        yield from checks.no_more_than(device_class_spec["config"], f"{prefix}config", limit=32)
+    if device_class_spec.get("config"):
+        for config_item_index, config_item in numbered(device_class_spec, "config"):
+            if not (is_longer(device_class_spec.get("config"), 32)):
+                yield from devices.configuration(config_item, f"{prefix}config[{config_item_index}]")
+    if device_class_spec.get("extendedResourceName") is not None:
+        yield from devices.extended_name(
+            device_class_spec["extendedResourceName"], f"{prefix}extendedResourceName"
+        )
+
+
+def check_device_constraint(device_constraint: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with a DeviceConstraint."""
+    if device_constraint.get("matchAttribute") is not None:
+        yield from devices.with_domain(device_constraint["matchAttribute"], f"{prefix}matchAttribute")
+    if (
+        device_constraint.get("distinctAttribute") is not None
+        and device_constraint.get("matchAttribute") is None
+    ):
+        yield from devices.with_domain(device_constraint["distinctAttribute"], f"{prefix}distinctAttribute")
+    if device_constraint.get("matchAttribute") is None and device_constraint.get("distinctAttribute") is None:
+        yield from checks.demand(
+            device_constraint,
+            prefix.removesuffix("."),
+            detail='exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set',
+        )
+
+
+def check_device_request(device_request: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with a DeviceRequest."""
+    yield from checks.text(device_request.get("name"), f"{prefix}name", format="dns-label")
+    yield from devices.one_kind(device_request, prefix.removesuffix("."))
+    if device_request.get("firstAvailable") is not None and device_request.get("exactly") is None:
+        yield from checks.no_more_than(device_request["firstAvailable"], f"{prefix}firstAvailable", limit=8)
+    if device_request.get("firstAvailable"):
+        for first_available_item_index, first_available_item in numbered(device_request, "firstAvailable"):
+            if device_request.get("exactly") is None and not (
+                is_longer(device_request.get("firstAvailable"), 8)
+            ):
+                yield from check_device_sub_request(
+                    first_available_item, f"{prefix}firstAvailable[{first_available_item_index}]."
+                )
+    if (
+        device_request.get("firstAvailable") is not None
+        and device_request.get("exactly") is None
+        and not (is_longer(device_request.get("firstAvailable"), 8))
+    ):
+        yield from checks.distinct(device_request["firstAvailable"], f"{prefix}firstAvailable", key="name")
+    if (exactly := struct(device_request, "exactly")) is not None and not device_request.get(
+        "firstAvailable"
+    ):
+        yield from check_exact_device_request(exactly, f"{prefix}exactly.")
+
+
+def check_device_request_allocation_result(
+    device_request_allocation_result: Json, prefix: str
+) -> Iterator[FieldError]:
+    """What is wrong with a DeviceRequestAllocationResult."""
+    if device_request_allocation_result.get("tolerations"):
+        for toleration_index, toleration in numbered(device_request_allocation_result, "tolerations"):
+            yield from check_device_toleration(toleration, f"{prefix}tolerations[{toleration_index}].")
+
+
+def check_device_selector(device_selector: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with a DeviceSelector."""
+    yield from checks.not_null(device_selector.get("cel"), f"{prefix}cel")
+    if (cel := struct(device_selector, "cel")) is not None:
+        yield from devices.expression(cel.get("expression"), f"{prefix}cel.expression")
+
+
+def check_device_sub_request(device_sub_request: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with a DeviceSubRequest."""
+    yield from checks.text(device_sub_request.get("name"), f"{prefix}name", format="dns-label")
+    yield from checks.name(
+        device_sub_request.get("deviceClassName"), f"{prefix}deviceClassName", format="dns-subdomain"
+    )
+    if device_sub_request.get("selectors") is not None:
+        yield from checks.no_more_than(device_sub_request["selectors"], f"{prefix}selectors", limit=32)
+    if device_sub_request.get("selectors"):
+        for selector_index, selector in numbered(device_sub_request, "selectors"):
+            if not (is_longer(device_sub_request.get("selectors"), 32)):
+                yield from check_device_selector(selector, f"{prefix}selectors[{selector_index}].")
+    if device_sub_request.get("allocationMode") == "All" and device_sub_request.get("count"):
+        yield from checks.refuse(
+            device_sub_request.get("count"),
+            f"{prefix}count",
+            detail="must not be specified when allocationMode is 'All'",
+        )
+    if device_sub_request.get("allocationMode") == "ExactCount":
+        yield from checks.number(
+            device_sub_request.get("count"), f"{prefix}count", detail="must be greater than zero", least=1
+        )
+    yield from checks.supported(
+        device_sub_request.get("allocationMode"), f"{prefix}allocationMode", values=("All", "ExactCount")
+    )
+    if device_sub_request.get("tolerations"):
+        for toleration_index, toleration in numbered(device_sub_request, "tolerations"):
+            yield from check_device_toleration(toleration, f"{prefix}tolerations[{toleration_index}].")
+
+
+def check_device_toleration(device_toleration: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with a DeviceToleration."""
+    if device_toleration.get("key") is not None:
+        yield from checks.string_format(device_toleration["key"], f"{prefix}key", format="qualified-name")
+    if device_toleration.get("operator") == "Exists" and device_toleration.get("value"):
+        yield from checks.refuse(
+            device_toleration.get("value"), f"{prefix}value", detail="must be empty for operator `Exists`"
+        )
+    if device_toleration.get("operator") == "Equal":
+        yield from checks.text(device_toleration.get("value"), f"{prefix}value", format="label-value")
+    yield from checks.must_be_one_of(
+        device_toleration.get("operator"), f"{prefix}operator", values=("Equal", "Exists")
+    )
+    if device_toleration.get("effect") is not None:
+        yield from checks.one_of(
+            device_toleration["effect"], f"{prefix}effect", values=("NoExecute", "NoSchedule", "None")
+        )
+
+
+def check_exact_device_request(exact_device_request: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with an ExactDeviceRequest."""
+    yield from checks.name(
+        exact_device_request.get("deviceClassName"), f"{prefix}deviceClassName", format="dns-subdomain"
+    )
+    if exact_device_request.get("selectors") is not None:
+        yield from checks.no_more_than(exact_device_request["selectors"], f"{prefix}selectors", limit=32)
+    if exact_device_request.get("selectors"):
+        for selector_index, selector in numbered(exact_device_request, "selectors"):
+            if not (is_longer(exact_device_request.get("selectors"), 32)):
+                yield from check_device_selector(selector, f"{prefix}selectors[{selector_index}].")
+    if exact_device_request.get("allocationMode") == "All" and exact_device_request.get("count"):
+        yield from checks.refuse(
+            exact_device_request.get("count"),
+            f"{prefix}count",
+            detail="must not be specified when allocationMode is 'All'",
+        )
+    if exact_device_request.get("allocationMode") == "ExactCount":
+        yield from checks.number(
+            exact_device_request.get("count"), f"{prefix}count", detail="must be greater than zero", least=1
+        )
+    yield from checks.supported(
+        exact_device_request.get("allocationMode"), f"{prefix}allocationMode", values=("All", "ExactCount")
+    )
+    if exact_device_request.get("tolerations"):
+        for toleration_index, toleration in numbered(exact_device_request, "tolerations"):
+            yield from check_device_toleration(toleration, f"{prefix}tolerations[{toleration_index}].")
+
+
+def check_resource_claim_spec(resource_claim_spec: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with a ResourceClaimSpec."""
+    if (devices := struct(resource_claim_spec, "devices")) is not None:
+        yield from check_device_claim(devices, f"{prefix}devices.")
+
+
+def check_resource_claim_status(resource_claim_status: Json, prefix: str) -> Iterator[FieldError]:
+    """What is wrong with a ResourceClaimStatus."""
+    if (allocation := struct(resource_claim_status, "allocation")) is not None:
+        yield from check_allocation_result(allocation, f"{prefix}allocation.")
+
+
+def check_resource_claim_template_spec(
+    resource_claim_template_spec: Json, prefix: str
+) -> Iterator[FieldError]:
+    """What is wrong with a ResourceClaimTemplateSpec."""
+    if (spec := struct(resource_claim_template_spec, "spec")) is not None:
+        yield from check_resource_claim_spec(spec, f"{prefix}spec.")
 
 
 def validate_device_class(new: Json, old: Json | None = None) -> list[FieldError]:
@@ -62,7 +290,7 @@ def check_device_taint_rule_update(new: Json, old: Json, prefix: str = "") -> It
     yield from device_slices.taint_rule(new, prefix.removesuffix("."), old)
 
 
-def check_device_taint_rule_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_device_taint_rule(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a DeviceTaintRule."""
     yield from device_slices.taint_rule_status(new, prefix.removesuffix("."), old)
 
@@ -79,8 +307,8 @@ def validate_resource_claim(new: Json, old: Json | None = None) -> list[FieldErr
 
 def check_resource_claim_create(new: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a new ResourceClaim and may be so in one that is stored."""
-    if new.get("spec") is not None:
-        yield from devices.claim(new["spec"], f"{prefix}spec")
+    if (spec := struct(new, "spec")) is not None:
+        yield from check_resource_claim_spec(spec, f"{prefix}spec.")
 
 
 def check_resource_claim_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
@@ -88,7 +316,7 @@ def check_resource_claim_update(new: Json, old: Json, prefix: str = "") -> Itera
     yield from checks.immutable(new.get("spec"), f"{prefix}spec", lookup(old, "spec"))
 
 
-def check_resource_claim_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_resource_claim(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a ResourceClaim."""
     yield from devices.claim_status(new, prefix.removesuffix("."), old)
 
@@ -134,6 +362,6 @@ VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "ResourceSlice": validate_resource_slice,
 }
 SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
-    ("DeviceTaintRule", "status"): check_device_taint_rule_status,
-    ("ResourceClaim", "status"): check_resource_claim_status,
+    ("DeviceTaintRule", "status"): check_status_of_device_taint_rule,
+    ("ResourceClaim", "status"): check_status_of_resource_claim,
 }

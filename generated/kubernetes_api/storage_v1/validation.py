@@ -177,7 +177,7 @@ def check_volume_attachment_update(new: Json, old: Json, prefix: str = "") -> It
     yield from checks.immutable(new.get("spec"), f"{prefix}spec", lookup(old, "spec"))
 
 
-def check_volume_attachment_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_volume_attachment(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a VolumeAttachment."""
     if (attach_error := struct(new, "status", "attachError")) is not None and attach_error.get(
         "errorCode"
@@ -226,5 +226,5 @@ VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "VolumeAttributesClass": validate_volume_attributes_class,
 }
 SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
-    ("VolumeAttachment", "status"): check_volume_attachment_status,
+    ("VolumeAttachment", "status"): check_status_of_volume_attachment,
 }

@@ -28,7 +28,7 @@ def check_storage_version_migration_update(new: Json, old: Json, prefix: str = "
     yield from checks.immutable(new.get("spec"), f"{prefix}spec", lookup(old, "spec"))
 
 
-def check_storage_version_migration_status(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
+def check_status_of_storage_version_migration(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a StorageVersionMigration."""
     yield from storage.migration_status(new, prefix.removesuffix("."), old)
 
@@ -37,5 +37,5 @@ VALIDATORS: dict[str, Callable[[Json, Json | None], list[FieldError]]] = {
     "StorageVersionMigration": validate_storage_version_migration,
 }
 SUBRESOURCE_VALIDATORS: dict[tuple[str, str], Callable[[Json, Json], Iterator[FieldError]]] = {
-    ("StorageVersionMigration", "status"): check_storage_version_migration_status,
+    ("StorageVersionMigration", "status"): check_status_of_storage_version_migration,
 }

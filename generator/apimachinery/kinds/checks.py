@@ -219,6 +219,16 @@ def unique(value: Any, path: str, key: str = "") -> Errors:
         seen.add(known)
 
 
+def distinct(value: Any, path: str, key: str) -> Errors:
+    """The items of a list must differ in one field, which is empty where it is missing; errors name the items."""
+    seen: list[Any] = []
+    for index, item in enumerate(value if isinstance(value, list) else ()):
+        name = (item.get(key) if isinstance(item, dict) else None) or ""
+        if name in seen:
+            yield duplicate(f"{path}[{index}]", name)
+        seen.append(name)
+
+
 def immutable(value: Any, path: str, old: Any, pointer: bool = False) -> Errors:
     """A field must stay as it is stored. A string that is missing is shown as empty unless it is a ``pointer``."""
     if not same(value, old):

@@ -65,6 +65,11 @@ def is_above(value: Any, bound: int) -> bool:
     return isinstance(value, int | float) and value > bound
 
 
+def is_longer(value: Any, most: int) -> bool:
+    """Whether ``value`` is a list or a map of more than ``most`` items."""
+    return isinstance(value, list | dict) and len(value) > most
+
+
 def is_set(value: Any) -> bool:
     """Whether something is said: not missing, not null, not the empty string."""
     return value is not None and value != ""

@@ -33,6 +33,7 @@ TESTS: dict[str, str] = {
     "not-in": "the value is none of a list",
     "set": "the value is there (true) or not (false); null and the empty string count as missing",
     "empty": "the value is missing, null, 0, false or empty (true), or is none of these (false)",
+    "longer": "the value is a list or a map of more items than this",
     "matches": "the value is a string and the RE2 pattern is found in it",
     "only": "the object has no fields but these",
     "any-of": "the object has at least one of these fields",

@@ -94,7 +94,7 @@ class RuleReader:
                     self.error("K164", f"unknown test {name!r}", place, f"known tests: {known}")
                 elif name in ("in", "not-in", "only", "any-of") and not isinstance(argument, list):
                     self.error("K164", f"the test {name!r} takes a list", place)
-                elif name == "above" and type(argument) is not int:
+                elif name in ("above", "longer") and type(argument) is not int:
                     self.error("K164", f"the test {name!r} takes a whole number", place)
                 elif name in ("set", "empty", "latest-tag") and not isinstance(argument, bool):
                     self.error("K164", f"the test {name!r} takes true or false", place)

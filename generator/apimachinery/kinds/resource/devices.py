@@ -12,13 +12,12 @@ from apimachinery.kinds.checks import Errors
 from apimachinery.kinds.conditions import conditions
 from apimachinery.kinds.core.pod_affinity import node_selector
 from apimachinery.kinds.core.pod_resources import is_extended
-from apimachinery.kinds.core.pod_volumes import template_metadata
 from apimachinery.kinds.core.volume_sources import csi_driver_name
 from apimachinery.kinds.fields import (
     Json,
     items,
     lookup,
-    numbered,
+    of_missing,
     struct,
 )
 from apimachinery.kinds.resource.device_expressions import device_expression
@@ -27,7 +26,6 @@ from apimachinery.meta.field_errors import (
     duplicate,
     forbidden,
     invalid_value,
-    not_supported,
     too_long,
     too_many,
 )
@@ -121,7 +119,10 @@ def attribute_name(value: str, path: str) -> Errors:
     yield from checks.each_fault(name, path, "c-identifier")
 
 
-def _with_domain(value: str, path: str) -> Errors:
+def with_domain(value: Any, path: str) -> Errors:
+    """The name of an attribute, behind a domain."""
+    if not isinstance(value, str):
+        return
     yield from attribute_name(value, path)
     if "/" not in value:
         detail = "a fully qualified name must be a domain and a name separated by a slash"
@@ -137,33 +138,10 @@ def _uid(value: Any, path: str) -> Errors:
         yield invalid_value(path, value, f"error validating uid: invalid UUID length: {len(value)}")
 
 
-def claim(value: Any, path: str) -> Errors:
-    """What a claim asks for."""
-    if not isinstance(value, dict):
-        return
-    devices, place = struct(value, "devices") or {}, f"{path}.devices"
-    known = _known(devices)
-
-    def reference(name: str, at: str) -> Errors:
-        yield from _reference(name, at, known)
-
-    def constraint(item: Json, at: str) -> Errors:
-        yield from distinct(item.get("requests"), f"{at}.requests", _REQUESTS, reference, _itself)
-        if item.get("matchAttribute") is not None:
-            yield from _with_domain(item["matchAttribute"], f"{at}.matchAttribute")
-        elif item.get("distinctAttribute") is not None:
-            yield from _with_domain(item["distinctAttribute"], f"{at}.distinctAttribute")
-        else:
-            detail = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
-            yield required_error(at, detail)
-
-    def config(item: Json, at: str) -> Errors:
-        yield from distinct(item.get("requests"), f"{at}.requests", _REQUESTS, reference, _itself)
-        yield from _configuration(item, at)
-
-    yield from distinct(devices.get("requests"), f"{place}.requests", _REQUESTS, _request, _name)
-    yield from limited(devices.get("constraints"), f"{place}.constraints", 32, constraint)
-    yield from limited(devices.get("config"), f"{place}.config", 32, config)
+def references(value: Any, path: str, devices: Any) -> Errors:
+    """The names of requests of a claim, or of what they ask for in turn."""
+    known = _known(devices if isinstance(devices, dict) else {})
+    yield from distinct(value, path, _REQUESTS, lambda name, at: _reference(name, at, known), _itself)
 
 
 def _known(devices: Json) -> set[str]:
@@ -185,67 +163,23 @@ def _reference(name: str, path: str, known: set[str]) -> Errors:
         yield invalid_value(path, name, _SLASHED)
 
 
-def _request(value: Json, path: str) -> Errors:
-    yield from label(value.get("name"), f"{path}.name")
+def one_kind(value: Json, path: str) -> Errors:
+    """A request is for exactly one thing, or for the first of several that is available."""
     exactly, first = value.get("exactly"), value.get("firstAvailable")
     if first and exactly is not None:
         yield invalid_value(path, None, f"{_ONE_KIND}, but multiple fields are set")
-    elif first:
-        yield from distinct(first, f"{path}.firstAvailable", 8, _sub_request, _name)
-    elif exactly is not None:
-        yield from _exactly(exactly, f"{path}.exactly")
-    else:
+    elif not first and exactly is None:
         yield required_error(path, _ONE_KIND)
 
 
-def _sub_request(value: Json, path: str) -> Errors:
-    yield from label(value.get("name"), f"{path}.name")
-    yield from _exactly(value, path)
-
-
-def _exactly(value: Json, path: str) -> Errors:
-    yield from checks.name(value.get("deviceClassName"), f"{path}.deviceClassName", "dns-subdomain")
-    yield from selectors(value.get("selectors"), f"{path}.selectors")
-    mode, count = value.get("allocationMode") or "", value.get("count") or 0
-    if mode == "All" and count:
-        yield invalid_value(f"{path}.count", count, "must not be specified when allocationMode is 'All'")
-    elif mode == "ExactCount" and count <= 0:
-        yield invalid_value(f"{path}.count", count, "must be greater than zero")
-    elif mode not in ("All", "ExactCount"):
-        yield not_supported(f"{path}.allocationMode", mode, ("All", "ExactCount"))
-    for index, toleration in numbered(value, "tolerations"):
-        yield from _toleration(toleration, f"{path}.tolerations[{index}]")
-
-
-def selectors(value: Any, path: str) -> Errors:
-    """Expressions that select devices."""
-    yield from limited(value, path, 32, _selector)
-
-
-def _selector(value: Json, path: str) -> Errors:
-    expression = struct(value, "cel")
-    if expression is None:
-        yield required_error(f"{path}.cel")
-    elif len((expression.get("expression") or "").encode()) > 10 * 1024:
-        yield too_long(f"{path}.cel.expression", 10 * 1024)
+@of_missing
+def expression(value: Any, path: str) -> Errors:
+    """An expression that selects devices."""
+    text = value or ""
+    if len(text.encode()) > 10 * 1024:
+        yield too_long(path, 10 * 1024)
     else:
-        yield from device_expression(expression.get("expression") or "", f"{path}.cel.expression")
-
-
-def _toleration(value: Json, path: str) -> Errors:
-    operator, text = value.get("operator") or "", value.get("value") or ""
-    yield from checks.string_format(value.get("key"), f"{path}.key", "qualified-name")
-    if operator == "Exists":
-        if text:
-            yield invalid_value(f"{path}.value", text, "must be empty for operator `Exists`")
-    elif operator == "Equal":
-        yield from checks.each_fault(text, f"{path}.value", "label-value")
-    elif not operator:
-        yield required_error(f"{path}.operator")
-    else:
-        yield not_supported(f"{path}.operator", operator, ("Equal", "Exists"))
-    if value.get("effect"):
-        yield from checks.one_of(value["effect"], f"{path}.effect", _EFFECTS)
+        yield from device_expression(text, path)
 
 
 def taint(value: Json, path: str, old: Json | None = None) -> Errors:
@@ -256,7 +190,8 @@ def taint(value: Json, path: str, old: Json | None = None) -> Errors:
         yield from checks.must_be_one_of(value.get("effect"), f"{path}.effect", _EFFECTS)
 
 
-def _configuration(value: Json, path: str) -> Errors:
+def configuration(value: Json, path: str) -> Errors:
+    """What a driver is told, which it alone understands."""
     opaque = struct(value, "opaque")
     if opaque is None:
         yield required_error(f"{path}.opaque")
@@ -275,24 +210,10 @@ def _raw(value: Any, path: str) -> Errors:
         yield invalid_value(path, "<value omitted>", "must be a valid JSON object")
 
 
-def claim_template(value: Any, path: str) -> Errors:
-    """The metadata and the claim of a template."""
-    if isinstance(value, dict):
-        yield from template_metadata(value.get("metadata"), f"{path}.metadata")
-        yield from claim(value.get("spec"), f"{path}.spec")
-
-
-def device_class(value: Any, path: str) -> Errors:
-    """What all requests for a class get."""
-    if not isinstance(value, dict):
-        return
-    yield from selectors(value.get("selectors"), f"{path}.selectors")
-    yield from limited(value.get("config"), f"{path}.config", 32, _configuration)
-    extended = value.get("extendedResourceName")
-    if extended is not None and not is_extended(extended):
-        yield invalid_value(
-            f"{path}.extendedResourceName", extended, "must be a valid extended resource name"
-        )
+def extended_name(value: Any, path: str) -> Errors:
+    """The name of a resource by which containers ask for the devices of a class."""
+    if isinstance(value, str) and not is_extended(value):
+        yield invalid_value(path, value, "must be a valid extended resource name")
 
 
 def claim_status(value: Json, path: str, old: Json) -> Errors:
@@ -351,7 +272,7 @@ def _allocation(value: Json, path: str, known: set[str]) -> Errors:
         sources = ("FromClaim", "FromClass")
         yield from checks.must_be_one_of(item.get("source"), f"{at}.source", sources)
         yield from distinct(item.get("requests"), f"{at}.requests", _REQUESTS, reference, _itself)
-        yield from _configuration(item, at)
+        yield from configuration(item, at)
 
     devices = struct(value, "devices") or {}
     yield from limited(devices.get("results"), f"{path}.devices.results", 32, result)

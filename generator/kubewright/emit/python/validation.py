@@ -61,7 +61,7 @@ class Validation:
                     ],
                     subresources=[
                         f"({literal(kind)}, {literal(subresource)}): "
-                        f"check_{names.attribute_name(kind)}_{names.attribute_name(subresource)}"
+                        f"check_{names.attribute_name(subresource)}_of_{names.attribute_name(kind)}"
                         for kind, definition in sorted(kinds.items())
                         for subresource, _ in _subresources(plan.rules.get(definition.name))
                     ],
@@ -226,7 +226,7 @@ class _Module:
                 self._check(body, scope, rule, definition)
         self.uses |= scope.uses
         return (
-            f"def check_{names.attribute_name(kind)}_{names.attribute_name(subresource)}"
+            f"def check_{names.attribute_name(subresource)}_of_{names.attribute_name(kind)}"
             '(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:\n'
             f"    {docstring(f'What is wrong with a write of the {subresource} of {_article(kind)} {kind}.', 4)}\n"
             f"{body.render() or '    yield from ()'}"
@@ -256,7 +256,7 @@ class _Module:
         else:
             headers, place = _walk(scope, steps)
             call = f"yield from {function}({scope.variable(steps)}, {_prefix(place)}{given})"
-            body.add((*conditions, *headers), call)
+            body.add((*headers, *conditions), call)
             return
         body.add(conditions, f"yield from {function}({value}, {_prefix(_whole(steps))}{given})")
 

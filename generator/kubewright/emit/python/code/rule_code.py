@@ -173,6 +173,8 @@ class Scope:
         argument = condition.argument
         if condition.test == "above":
             return f"{self.use('is_above')}({value}, {argument})"
+        if condition.test == "longer":
+            return f"{self.use('is_longer')}({value}, {argument})"
         if condition.test == "equals":
             return f"{value} {equals(argument)}"
         if condition.test == "not":
@@ -211,7 +213,9 @@ def singular(name: str) -> str:
     return name[:-1] if name.endswith("s") and not name.endswith("ss") else f"{name}_item"
 
 
-PREDICATES = frozenset({"has_any", "has_latest_tag", "has_only", "is_above", "is_set", "matches"})
+PREDICATES = frozenset(
+    {"has_any", "has_latest_tag", "has_only", "is_above", "is_longer", "is_set", "matches"}
+)
 """Those functions that ``apimachinery.kinds.predicates`` has; unless they name their module the others are of
 ``fields``."""
 
