@@ -9,6 +9,7 @@ imported any more. What other tasks of the server do meanwhile is left out.
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,8 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+from tests.crds import crd_text
+
 from apimachinery.http.protocol import HttpConnection
 from kubewright.testing import ApiServer
 
@@ -27,38 +30,12 @@ THINGS = "/apis/example.com/v1/namespaces/default/things"
 NAMES = ("get", "list", "watch", "apply", "create")
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 POLICIES = "/apis/admissionregistration.k8s.io/v1"
-CRD = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "things.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "properties": {
-                            "spec": {
-                                "type": "object",
-                                "properties": {
-                                    "size": {"type": "integer", "minimum": 0},
-                                    "kind": {"type": "string", "default": "plain"},
-                                },
-                                "x-kubernetes-validations": [{"rule": "self.size < 100"}],
-                            }
-                        },
-                    }
-                },
-            }
-        ],
-    },
-}
+SPEC = """
+type: object
+properties: {size: {type: integer, minimum: 0}, kind: {type: string, default: plain}}
+x-kubernetes-validations: [{rule: self.size < 100}]
+"""
+CRD = json.loads(crd_text("Thing", SPEC))
 POLICY = {
     "metadata": {"name": "replicas"},
     "spec": {

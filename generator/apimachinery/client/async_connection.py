@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import TypeVar
 
 from apimachinery.client.async_links import AsyncWire
 from apimachinery.client.async_transport import AsyncTransport
 from apimachinery.client.async_verbs import AsyncAnyKind
 from apimachinery.client.calls import Call
+from apimachinery.client.closing import AsyncClosing
 from apimachinery.client.connection import DIAL, Connection
 from apimachinery.client.endpoint import AsyncLineStream, Request, TransportError, TransportResponse
 from apimachinery.client.errors import error_of
@@ -18,7 +18,7 @@ from apimachinery.meta.errors import ApiError
 T = TypeVar("T")
 
 
-class AsyncClient(Connection, AsyncAnyKind):
+class AsyncClient(Connection, AsyncAnyKind, AsyncClosing):
     """A connection to one API server, for tasks of one event loop."""
 
     _transport: AsyncTransport
@@ -63,11 +63,3 @@ class AsyncClient(Connection, AsyncAnyKind):
     async def close(self) -> None:
         """Closes every connection."""
         await self._transport.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()

@@ -11,7 +11,6 @@ import posixpath
 import tarfile
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -32,6 +31,7 @@ from apimachinery.client.channels import (
     ExecResult,
     exit_code_of,
 )
+from apimachinery.client.closing import AsyncClosing
 from apimachinery.client.errors import ApiError
 from apimachinery.client.spdy import (
     SpdyPlan,
@@ -109,7 +109,7 @@ class AsyncChannels:
             await self._wire.write(data)
 
 
-class AsyncProcess:
+class AsyncProcess(AsyncClosing):
     """A command under way in a container, or an attachment to what runs there."""
 
     def __init__(self, channels: AsyncChannels) -> None:
@@ -154,16 +154,8 @@ class AsyncProcess:
         """Hangs up."""
         await self._channels.close()
 
-    async def __aenter__(self) -> Self:
-        return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-
-class AsyncForwarded:
+class AsyncForwarded(AsyncClosing):
     """A connection to a port of a pod."""
 
     def __init__(self, channels: AsyncChannels) -> None:
@@ -191,14 +183,6 @@ class AsyncForwarded:
     async def close(self) -> None:
         """Ends the connection."""
         await self._channels.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
 
 async def async_start(

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Generic, TypeVar
 
 from apimachinery.client import calls
 from apimachinery.client.async_connection import AsyncClient
 from apimachinery.client.calls import Codec, Event, ListOptions, Page, Target
+from apimachinery.client.closing import AsyncClosing
 from apimachinery.client.endpoint import AsyncLineStream
 from apimachinery.client.errors import UnreadableObject
 
@@ -53,7 +53,7 @@ class AsyncPages(Generic[T]):
         return page
 
 
-class AsyncWatch(Generic[T]):
+class AsyncWatch(AsyncClosing, Generic[T]):
     """Events as they happen: iterate; ``close`` or leaving the ``async with`` block ends it.
 
     Ends by itself when the server ends it. Raises ``Gone`` where the version is too old: list again. Events of
@@ -81,16 +81,8 @@ class AsyncWatch(Generic[T]):
         """Ends the watch."""
         await self._stream.close()
 
-    async def __aenter__(self) -> Self:
-        return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-
-class AsyncLogLines:
+class AsyncLogLines(AsyncClosing):
     """A log as it is written, by lines of text, undecodable bytes replaced: iterate.
 
     ``close`` or leaving the ``async with`` block ends it."""
@@ -108,11 +100,3 @@ class AsyncLogLines:
     async def close(self) -> None:
         """Ends it."""
         await self._stream.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()

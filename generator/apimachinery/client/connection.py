@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from types import TracebackType
 from typing import Any, Final, Self, TypeAlias, TypeVar
 
 from apimachinery.client.calls import Call
+from apimachinery.client.closing import Closing
 from apimachinery.client.config import Config
 from apimachinery.client.endpoint import LineStream, Request, TransportError, TransportResponse
 from apimachinery.client.errors import UnreadableObject, error_of
@@ -187,7 +187,7 @@ class Connection:
         return wait
 
 
-class Client(Connection, AnyKind):
+class Client(Connection, AnyKind, Closing):
     """A connection to one API server, for threads."""
 
     _transport: Transport
@@ -231,14 +231,6 @@ class Client(Connection, AnyKind):
     def close(self) -> None:
         """Closes pooled connections."""
         self._transport.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 _WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')

@@ -9,7 +9,6 @@ import posixpath
 import tarfile
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -28,6 +27,7 @@ from apimachinery.client.channels import (
     ExecResult,
     exit_code_of,
 )
+from apimachinery.client.closing import Closing
 from apimachinery.client.connection import Client
 from apimachinery.client.errors import ApiError
 from apimachinery.client.links import Wire
@@ -107,7 +107,7 @@ class Channels:
             self._wire.write(data)
 
 
-class Process:
+class Process(Closing):
     """A command under way in a container, or an attachment to what runs there."""
 
     def __init__(self, channels: Channels) -> None:
@@ -152,16 +152,8 @@ class Process:
         """Hangs up."""
         self._channels.close()
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class Forwarded:
+class Forwarded(Closing):
     """A connection to a port of a pod."""
 
     def __init__(self, channels: Channels) -> None:
@@ -189,14 +181,6 @@ class Forwarded:
     def close(self) -> None:
         """Ends the connection."""
         self._channels.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def start(

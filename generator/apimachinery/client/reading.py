@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Generic, TypeVar
 
 from apimachinery.client import calls
 from apimachinery.client.calls import Codec, Event, ListOptions, Page, Target
+from apimachinery.client.closing import Closing
 from apimachinery.client.connection import Client
 from apimachinery.client.endpoint import LineStream
 from apimachinery.client.errors import UnreadableObject
@@ -50,7 +50,7 @@ class Pages(Generic[T]):
         return page
 
 
-class Watch(Generic[T]):
+class Watch(Closing, Generic[T]):
     """Events as they happen: iterate; ``close`` (from any thread) or leaving the ``with`` block ends it.
 
     Ends by itself when the server ends it. Raises ``Gone`` where the version is too old: list again. Events of
@@ -78,16 +78,8 @@ class Watch(Generic[T]):
         """Ends the watch."""
         self._stream.close()
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class LogLines:
+class LogLines(Closing):
     """A log as it is written, by lines of text, undecodable bytes replaced: iterate.
 
     ``close`` (from any thread) or leaving the ``with`` block ends it."""
@@ -105,11 +97,3 @@ class LogLines:
     def close(self) -> None:
         """Ends it."""
         self._stream.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
