@@ -133,16 +133,23 @@ class WatchCache:
 
     def unreadable_in(self, scope: str) -> list[str]:
         """Those of a scope."""
-        if not self.hides:
+        hidden, refused = self.storage.unreadable, self._refused
+        if not hidden and not refused:
             return []
-        return [key for key in self.unreadable if _within(key, scope)]
+        # Each read and write asks, of several scopes: no copy of all that is hidden, which may be all Secrets.
+        if not scope.endswith("/"):
+            return [scope] if scope in hidden or scope in refused else []
+        found = [key for key in hidden if key.startswith(scope)]
+        return found + [key for key in refused if key.startswith(scope) and key not in hidden]
 
     def check_readable(self, scope: str) -> None:
         """Raises UnreadableRecord where a scope has something that is not served."""
         if not self._refused and not self.storage.unreadable:  # as ``hides``, which each get would call
             return
         if found := self.unreadable_in(scope):
-            raise UnreadableRecord(found[0], self.unreadable[found[0]])
+            key = found[0]
+            refused = self._refused.get(key)
+            raise UnreadableRecord(key, self.storage.unreadable[key] if refused is None else refused)
 
     def _is_good(self, record: Record) -> bool:
         """Judges a record that came from elsewhere."""
