@@ -218,3 +218,8 @@ def test_shares() -> None:
         share(3, 10, up=True),
         share(None, 1, up=True),
     ] == [3, 2, 3, 0]
+
+
+@pytest.mark.parametrize("text", ["5", "x%", "%", "-1%", "", "2026-01-01T00:00:00Z"])
+def test_what_no_request_could_store_is_no_share(text: str) -> None:
+    assert share(text, 10, up=True) == 0

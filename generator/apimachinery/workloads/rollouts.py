@@ -13,8 +13,12 @@ DESIRED, MOST = "deployment.kubernetes.io/desired-replicas", "deployment.kuberne
 
 def share(value: int | str | None, total: int, *, up: bool) -> int:
     """A number, or a percentage of a total, rounded up or down."""
-    if isinstance(value, str) and value.endswith("%"):
-        exact = Fraction(int(value[:-1]) * total, 100)
+    if isinstance(value, str):
+        percent = value.removesuffix("%")
+        # What no request could store: kube-controller-manager takes it for nothing.
+        if percent == value or not percent.isdecimal():
+            return 0
+        exact = Fraction(int(percent) * total, 100)
         return math.ceil(exact) if up else math.floor(exact)
     return int(value or 0)
 
