@@ -168,10 +168,8 @@ class Access:
 
     def wants_to_act(self, request: Request) -> bool:
         """Whether the user wants to be another: then ``act_as`` is to be called."""
-        for header in request.headers:  # noqa: SIM110  (a generator costs more than the loop)
-            if header.startswith(PREFIX):
-                return True
-        return False
+        # One search: strangers may send 2,000 names, and a look at each would be a tenth of what these cost.
+        return f"\n{PREFIX}" in "\n".join(("", *request.headers))
 
     async def act_as(self, request: Request) -> None:
         """Sets ``request.user`` to whom he wants to be. Raises ApiError 403, 400 for headers that contradict each

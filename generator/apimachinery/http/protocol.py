@@ -34,7 +34,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass
 from enum import Enum
@@ -228,7 +228,8 @@ class HttpConnection(asyncio.Protocol):
         self._url = b""
         self._headers: dict[str, str] = {}
         self._repeated: dict[str, list[str]] = {}
-        self._fields = 0
+        self._names: list[bytes] = []
+        self._values: list[bytes] = []
         self._body: bytes | bytearray = b""
         self._body_size = 0
         self._received = 0
@@ -480,30 +481,44 @@ class HttpConnection(asyncio.Protocol):
             raise ValueError(TOO_LONG)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Collects a header field."""
-        self._fields += 1
-        if self._fields > HEAD_FIELDS:
+        """Collects a header field, or counts a trailer."""
+        if len(self._names) >= HEAD_FIELDS:
             self._fault = TOO_LARGE
             raise ValueError(TOO_LARGE)
-        if self._head_done:
-            return  # a trailer
-        key = name.decode("latin-1").lower()
-        # The parser takes spaces off both ends, but tabs off the first alone (RFC 9110 section 5.5).
-        text = value.decode("latin-1").strip(" \t")
-        # The single values are kept as well: X-Remote-Group and others have one value a line.
-        if key in self._headers:
-            self._repeated.setdefault(key, [self._headers[key]]).append(text)
-        else:
-            self._headers[key] = text
+        self._names.append(name)
+        if not self._head_done:
+            self._values.append(value)
+
+    def _read_fields(self) -> None:
+        """Reads what was collected of a head, all at once: each step for each field would be as long as all of this."""
+        names, values = self._names, self._values
+        if not names:
+            return
+        # The parser lets no line break pass.
+        keys = b"\n".join(names).decode("latin-1").lower().split("\n")
+        joined = b"\n".join(values).decode("latin-1")
+        texts = joined.split("\n")
+        if "\t" in joined:
+            # The parser takes spaces off both ends, but tabs off the first alone (RFC 9110 section 5.5).
+            texts = [text.strip(" \t") for text in texts]
+        self._headers = headers = dict(zip(keys, texts, strict=True))
+        if len(headers) < len(keys):
+            # The single values are kept as well: X-Remote-Group and others have one value a line.
+            grouped: defaultdict[str, list[str]] = defaultdict(list)
+            for key, text in zip(keys, texts, strict=True):
+                grouped[key].append(text)
+            self._repeated = {key: found for key, found in grouped.items() if len(found) > 1}
+            headers |= {key: ", ".join(found) for key, found in self._repeated.items()}
+        # Trailers are counted with them.
+        self._names, self._values = [b""] * len(names), []
 
     def on_headers_complete(self) -> None:
         """Checks a whole head, and decides whether its body may come."""
         self._head_done = True
+        self._read_fields()
         headers = self._headers
         # Requests with the same credential share turns: they are one client's, over however many connections.
         self._credential = headers.get("authorization", "")
-        for key, values in self._repeated.items():
-            headers[key] = ", ".join(values)
         if "host" in self._repeated:
             # RFC 9112 §3.2: two proxies could route such a request differently.
             self._fault = "400 Bad Request: too many Host headers"
@@ -661,7 +676,8 @@ class HttpConnection(asyncio.Protocol):
         """The bytes of a large head, 0 for others: most are in a small piece that need not be looked at."""
         if self._received < LARGE_HEAD_BYTES and self._piece < LARGE_HEAD_BYTES:
             return 0
-        size = len(self._url) + sum(len(name) + len(value) for name, value in self._headers.items())
+        size = len(self._url) + sum(map(len, self._names)) + sum(map(len, self._values))
+        size += sum(len(name) + len(value) for name, value in self._headers.items())
         size += sum(len(value) for values in self._repeated.values() for value in values)
         return size if size >= LARGE_HEAD_BYTES else 0
 
@@ -669,6 +685,7 @@ class HttpConnection(asyncio.Protocol):
         """Lets go of what has come: a connection that idles must not hold what nobody counts any more."""
         self._url, self._body = b"", b""
         self._headers, self._repeated = {}, {}
+        self._names, self._values = [], []
 
     def _next(self, handle: Callable[[_Pending], Coroutine[Any, Any, None]]) -> None:
         # The clock of the request starts when it begins, not when it was read.
