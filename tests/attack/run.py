@@ -147,6 +147,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--stored", type=int, default=4_000, help="records put into databases (default %(default)s)"
     )
+    parser.add_argument(
+        "--stored-etcd",
+        type=int,
+        default=1_000,
+        help="records put into an etcd, if there is one (default %(default)s)",
+    )
     parser.add_argument("--steps", type=int, default=2_000, help="of rights (default %(default)s)")
     parser.add_argument(
         "--reference",
