@@ -215,7 +215,8 @@ async def running_api() -> AsyncIterator[AssembledApi]:
         if (await api.handle(request("GET", WIDGETS))).status == 200:
             break
         await asyncio.sleep(0.01)
-    for name in ("list", "page"):  # their items are kept joined from now on
-        await answered(api, LINES[name][0](0))
+    # The first request for a kind loads apart from the loop, and items of lists are kept joined from then on.
+    for make, _ in LINES.values():
+        await answered(api, make(-1))
     yield api
     await api.stop()

@@ -106,7 +106,15 @@ def outcome(of: Served, obj: dict[str, Any], validation: str) -> Any:
     if isinstance(obj.get("metadata"), dict):
         owned = of.ownership("").update(None, obj, "test", now=NOW)
     faults = of.compiled.validator(obj, None) if of.compiled.validator else []
-    return json.dumps(obj), json.dumps(owned), empties, warnings, [str(fault) for fault in faults]
+    changed = deepcopy(obj)
+    of.form(changed)
+    shown = [json.dumps(each) for each in (obj, owned, changed)]
+    return shown, empties, warnings, [str(fault) for fault in faults]
+
+
+def forget(of: Served) -> None:
+    """Has a resource know no spec."""
+    of.known_specs, of._formed_specs, of._ownership = KnownSpecs(), KnownSpecs(), {}
 
 
 @given(st.lists(objects(), min_size=1, max_size=3), st.sampled_from(["Strict", "Warn", "Ignore"]))
@@ -114,7 +122,7 @@ def test_what_is_known_changes_nothing(drawn: list[tuple[str, dict[str, Any]]], 
     fresh = []
     for plural, obj in drawn:
         of = served(plural)
-        of.known_specs, of._ownership = KnownSpecs(), {}
+        forget(of)
         fresh.append(outcome(of, obj, validation))
     for _ in range(2):
         assert [outcome(served(plural), obj, validation) for plural, obj in drawn] == fresh
@@ -122,7 +130,7 @@ def test_what_is_known_changes_nothing(drawn: list[tuple[str, dict[str, Any]]], 
 
 def test_a_spec_is_recognized() -> None:
     of = served("pods")
-    of.known_specs, of._ownership = KnownSpecs(), {}
+    forget(of)
     obj: dict[str, Any] = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "x"}, "spec": SPEC}
     outcome(of, obj, "Strict")
     aside = of.known_specs.set_aside(same := deepcopy(obj))
@@ -134,13 +142,47 @@ def test_a_spec_is_recognized() -> None:
     assert len(of.ownership("")._specs) == 1
 
 
+def changed(**fields: Any) -> dict[str, Any]:
+    """A Pod whose spec something changed after it was read."""
+    return {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": {"name": "x"},
+        "spec": {**deepcopy(SPEC), **fields},
+    }
+
+
+@pytest.mark.parametrize("fields", [{}, {"overhead": {"cpu": "0.5"}}, {"subdomain": ""}])
+def test_what_changed_an_object_comes_out_in_form_each_time(fields: dict[str, Any]) -> None:
+    of = served("pods")
+    forget(of)
+    outcomes = []
+    for _ in range(3):
+        of.form(pod := changed(**fields))
+        outcomes.append(json.dumps(pod))
+    to_form = of.compiled.to_form
+    assert to_form is not None
+    to_form(pod := changed(**fields))
+    assert outcomes == [json.dumps(pod)] * 3
+    assert bool(of._formed_specs._in_form) == (pod["spec"] == changed(**fields)["spec"])
+
+
+def test_specs_without_anything_within_are_not_kept() -> None:
+    of = served("pods")
+    forget(of)
+    for number in range(3):
+        of.form({"metadata": {"name": "x"}, "spec": {"nodeName": f"n{number}", "hostNetwork": True}})
+    assert not of._formed_specs._in_form
+
+
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known_specs, "MOST", 3)
     monkeypatch.setattr(apply, "SPECS", 3)
     of = served("pods")
-    of.known_specs, of._ownership = KnownSpecs(), {}
+    forget(of)
     for number in range(10):
         spec = {**SPEC, "nodeName": f"n{number}"}
         outcome(of, {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "x"}, "spec": spec}, "Strict")
-    assert 0 < len(of.known_specs._in_form) <= 3
+    for known in (of.known_specs, of._formed_specs):
+        assert 0 < len(known._in_form) <= 3
     assert 0 < len(of.ownership("")._specs) <= 3

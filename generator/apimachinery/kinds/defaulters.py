@@ -86,7 +86,8 @@ def _positive(holder: Json, key: str) -> dict[str, Any]:
             quantity = parse_quantity(str(lookup(holder, "resources", key, name))).value
         except ValueError:
             continue
-        if quantity > 0:
+        # Its sign alone: comparing a Fraction goes through abstract classes.
+        if quantity.numerator > 0:
             found[name] = quantity
     return found
 

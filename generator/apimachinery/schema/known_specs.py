@@ -14,8 +14,7 @@ from apimachinery.meta.digests import digest_of
 Json: TypeAlias = dict[str, Any]
 MOST = 4096
 """Specs of one resource; with one more, all are forgotten."""
-FEW_FIELDS = 2
-"""A spec that has no more is read as fast as it is recognized."""
+_INNER = frozenset({dict, list})
 
 
 class KnownSpecs:
@@ -28,7 +27,10 @@ class KnownSpecs:
         """Takes the spec out of an object, where it is known, and leaves an empty one; None where there is nothing to
         be gained."""
         spec = obj.get("spec")
-        if type(spec) is not dict or len(spec) <= FEW_FIELDS or (digest := digest_of(spec)) is None:
+        # A spec that has nothing within, as those of Leases, is read as fast as it is recognized.
+        if type(spec) is not dict or _INNER.isdisjoint(map(type, spec.values())):
+            return None
+        if (digest := digest_of(spec)) is None:
             return None
         known = digest in self._in_form
         if known:

@@ -161,7 +161,7 @@ class Served:
         # Stands for this resource in the keys of caches, which then do not keep its schemas alive.
         self.number = next(_numbers)
         self.views: dict[str, Any] = {}
-        self.known_specs = KnownSpecs()
+        self.known_specs, self._formed_specs = KnownSpecs(), KnownSpecs()
         self.release = RELEASE  # of the catalog that holds the resource
         self.ttl = 0  # seconds after which storage ends an object; 0 for never
         # Whether it takes long to compile, which is then done apart from the loop before the first request. Built-in
@@ -184,6 +184,17 @@ class Served:
         if "compiled" not in self.__dict__:
             self.__dict__["compiled"] = self._compile()
         self.heavy = False
+
+    def form(self, obj: Json) -> None:
+        """Brings an object that was read, and changed since, into typed form."""
+        to_form = self.compiled.to_form
+        if to_form is None:
+            return
+        aside = self._formed_specs.set_aside(obj)
+        to_form(obj)
+        if aside is not None:
+            aside.put_back(obj)
+            aside.learn(obj)
 
     @cached_property
     def first_status(self) -> Any:

@@ -190,8 +190,7 @@ class PodCalls:
                 raise not_found("pods", "", target.name)
             pod = served.read(record)
             change(pod)
-            if served.compiled.to_form is not None:
-                served.compiled.to_form(pod)
+            served.form(pod)
             try:
                 yield from self._pipeline.replace(whole_pod, record, pod)
             except (KeyNotFound, RevisionConflict):

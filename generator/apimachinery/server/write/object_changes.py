@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -23,6 +24,20 @@ def name_requester(obj: Json, user: User) -> None:
     spec.update(user.info())
 
 
+_Way: TypeAlias = tuple[tuple[str, str], ...]
+"""The fields on a way, each with how its name ends: ``[*]`` goes through a list, ``{*}`` through a map; ``?`` goes
+where nothing is left in it."""
+_STEP_ENDS = re.compile(r"\[\*\]|\{\*\}|\?")
+
+
+class _Gate(NamedTuple):
+    """A gated field: whether it is looked for in the whole object (``$``) or in its spec, the way to it, its name."""
+
+    whole: bool
+    way: _Way
+    field: str
+
+
 def drop_gated(served: Served, new: Json, old: Json | None) -> None:
     """Drops the fields that the emulated release has switched off; what is stored stays."""
     for name in served.hooks.gated:
@@ -36,32 +51,31 @@ def drop_gated(served: Served, new: Json, old: Json | None) -> None:
             continue
         for holder in holders:
             del holder[field]
-        if way and way[-1].endswith("?"):
-            kept = way[-1][:-1]
+        if way and way[-1][1] == "?":
+            kept = way[-1][0]
             for each in _holders(spec, way[:-1]):
                 if each.get(kept) == {}:
                     del each[kept]
 
 
 @cache
-def _gate(name: str) -> tuple[bool, tuple[str, ...], str]:
-    """Whether a gated field is looked for in the whole object (``$``) or in its spec, the way to it, and its name."""
+def _gate(name: str) -> _Gate:
     whole = name[0] == "$"
     *way, field = (name[2:] if whole else name).split(".")
-    return whole, tuple(way), field
+    steps = tuple((_STEP_ENDS.sub("", step), step[-1]) for step in way)
+    return _Gate(whole, steps, field)
 
 
-def _holders(spec: Any, way: tuple[str, ...]) -> list[Json]:
-    """The objects at the end of a way, which goes through lists by ``[*]`` and maps by ``{*}``."""
+def _holders(spec: Any, way: _Way) -> list[Json]:
+    """The objects at the end of a way."""
     found: list[Any] = [spec]
-    for step in way:
-        key = step if step.isalnum() else step.removesuffix("[*]").removesuffix("{*}").removesuffix("?")
+    for key, end in way:
         found = [each[key] for each in found if isinstance(each, dict) and each.get(key)]
         if not found:
             return found
-        if step[-1] == "]":
+        if end == "]":
             found = [item for each in found if isinstance(each, list) for item in each]
-        elif step[-1] == "}":
+        elif end == "}":
             found = [item for each in found if isinstance(each, dict) for item in each.values()]
     return [each for each in found if isinstance(each, dict)]
 

@@ -67,8 +67,7 @@ class Pipeline:
         creating.prepare(target, obj)
         if not target.subresource:
             self._allocate(target, obj, None)
-        if served.compiled.to_form is not None:
-            served.compiled.to_form(obj)
+        served.form(obj)
         # Plugins that may refuse the object see the first name that was generated, those that may change it see none.
         operation.name = obj["metadata"].get("name") or ""
         creating.check(target, obj, operation.name)

@@ -101,7 +101,6 @@ def check(target: WriteTarget, old: Json, new: Json) -> None:
     served, metadata = target.served, new["metadata"]
     checks = served.status_metadata_checks if target.subresource == "status" else served.metadata_checks
     faults = repeated_update_faults(metadata, old["metadata"], *checks, namespaced=served.namespaced)
-    if served.compiled.to_form is not None:
-        served.compiled.to_form(new)
+    served.form(new)
     # Where a plugin renamed the object, the fault is that of the new name.
     check_whole(target, new, old, [*target.faults, *faults], metadata.get("name") or "")
