@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from apimachinery.merge import fields_v1
@@ -39,8 +38,7 @@ class Owner(NamedTuple):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ManagedEntry:
+class ManagedEntry(NamedTuple):
     """What one owner owns, at which apiVersion, and since when (None for an apply that changed nothing)."""
 
     api_version: str

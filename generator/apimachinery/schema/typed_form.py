@@ -150,7 +150,8 @@ class _Struct:
         if not isinstance(value, dict):
             return value
         # Most objects are in form: nothing empty, nothing missing.
-        if not all(value.values()) or not self.written.keys() <= value.keys():
+        written = self.written
+        if not all(value.values()) or (written and not written.keys() <= value.keys()):
             self._fill_in(value)
         inner = self.inner
         # Whichever are fewer: the fields that are there, or those with a form of their own.
@@ -225,7 +226,8 @@ class _Compiler:
             if key in written and apply is _seconds:
                 apply = _seconds_unless_zero
             if apply is not _unchanged:
-                form.inner[key] = apply
+                # Python calls a method without the detour that an instance takes.
+                form.inner[key] = apply.__call__ if isinstance(apply, _Struct) else apply
         return form
 
     def _element(self, schema: Any) -> Apply:
@@ -252,6 +254,8 @@ class _Compiler:
         if isinstance(reference, str):
             return self.definition(reference.rpartition("/")[2])
         if schema.get("type") == "array":
+            if isinstance(struct := self.value(schema.get("items")), _Struct):
+                return _each_struct(struct)
             inner = self._element(schema.get("items"))
             return _unchanged if inner is _unchanged else _each_item(inner)
         if schema.get("type") == "object" and "additionalProperties" in schema:
@@ -298,6 +302,21 @@ def _each_item(apply: Apply) -> Apply:
     if apply in _ZEROS.values():
         return lambda value: apply_to_items(value) if isinstance(value, list) and None in value else value
     return apply_to_items
+
+
+def _each_struct(struct: _Struct) -> Apply:
+    form = struct.__call__
+
+    def apply_to_structs(value: Any) -> Any:
+        if isinstance(value, list):
+            if None in value:
+                value[:] = [{} if item is None else item for item in value]
+            # A struct stays where it is: its form changes it in place.
+            for item in value:
+                form(item)
+        return value
+
+    return apply_to_structs
 
 
 def _each_entry(apply: Apply) -> Apply:
