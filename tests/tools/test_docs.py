@@ -8,7 +8,6 @@ import html
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -269,8 +268,12 @@ def test_markdown_pages_and_their_index(tmp_path: Path) -> None:
         )
         for name, anchor in re.findall(r"\]\(([\w.-]*)#([\w.-]+)\)", body):
             assert (name or file, anchor) in links
+
+    out = tmp_path / "messaging"
+    command = ("docs", MESSAGING, "--format", "markdown", "--output", out)
+    assert kubewright(*command)[0] == 0
     assert kubewright(*command, "--check")[0] == 0
-    (out / "apps_v1.md").write_text("changed")
+    (out / "README.md").write_text("changed")
     assert kubewright(*command, "--check")[0] == 1
     assert kubewright(*command)[0] == 0
 
@@ -309,35 +312,24 @@ def test_misuse(arguments: list[str | Path], message: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def open_page(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def open_page() -> Iterator[Any]:
     """Opens a page in chromium at an address within it; gives the document as it stands then."""
     if CHROMIUM is None:
         pytest.skip("there is no chromium here")
-    profile = tmp_path_factory.mktemp("profile")
+    driver = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+    with driver.sync_playwright() as playwright:
+        arguments = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-quic"]
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments, timeout=120_000)
 
-    def open_at(path: Path, place: str) -> str:
-        quiet = (
-            "no-first-run",
-            "background-networking",
-            "component-update",
-            "sync",
-            "gpu",
-            "quic",
-            "dev-shm-usage",
-        )
-        flags = [f"--{name if name.startswith('no-') else f'disable-{name}'}" for name in quiet]
-        command = [str(CHROMIUM), "--headless", "--no-sandbox", *flags, f"--user-data-dir={profile}"]
-        done = subprocess.run(
-            [*command, "--dump-dom", f"{path.as_uri()}{place}"],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.stdout, done.stderr
-        return done.stdout
+        def open_at(path: Path, place: str) -> str:
+            page = browser.new_page()
+            page.goto(f"{path.as_uri()}{place}", timeout=120_000)
+            document = page.content()
+            page.close()
+            return str(document)
 
-    return open_at
+        yield open_at
+        browser.close()
 
 
 def results(document: str) -> list[tuple[str, str]]:

@@ -50,15 +50,16 @@ def write(folder: Path, package: str, source: Source, models: str) -> None:
 
 
 def workloads(folder: Path) -> Path:
-    """An OpenAPI document of Pod, Deployment and all that they refer to, without the kinds of volumes, which are forty
-    more of one form (the thorough run has all 862 definitions)."""
+    """An OpenAPI document of Pod, Deployment and all that they refer to, without the kinds of volumes, affinity and
+    containers of other kinds, which are sixty more of one form (the thorough run has all 862 definitions)."""
     known = json.loads((ROOT / "generated/kubernetes_api/definitions.json").read_bytes())
     wanted, waiting = {}, ["io.k8s.api.core.v1.Pod", "io.k8s.api.apps.v1.Deployment"]
     while waiting:
         name = waiting.pop()
         if name not in wanted:
             wanted[name] = known[name]
-            wanted[name].get("properties", {}).pop("volumes", None)
+            for alike in ("volumes", "affinity", "initContainers", "ephemeralContainers"):
+                wanted[name].get("properties", {}).pop(alike, None)
             waiting += re.findall('"#/definitions/([^"]+)"', json.dumps(known[name]))
     document = {"swagger": "2.0", "info": {"title": "a", "version": "1"}, "paths": {}, "definitions": wanted}
     path = folder / "workloads.json"
