@@ -318,14 +318,58 @@ def test_what_tests_and_tools_keep_next_to_objects_is_put_aside(tmp_path: Path) 
         "base/kustomization.yaml": KUSTOMIZATION + "resources: [web.yaml]\n",
         "base/web.yaml": WEB,
         "base/manager_env.yaml": part,
+        # As kubebuilder writes them, with a name that no object here has.
+        "base/manager_webhook_patch.yaml": part.replace("web", "controller-manager"),
         "secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {a: 'ENC[AES256,data:x]'}\nsops: {}\n",
     }
     assert sorted(said(written(tmp_path, files))) == [
         "error chainsaw/chainsaw-test.yaml:2 kind: no schema for Test in chainsaw.kyverno.io/v1alpha1",
-        "note base/manager_env.yaml:0 a patch that no kustomization names: not judged",
+        "note base:0 2 patches that no kustomization names: not judged",
         "note chainsaw/assertions.yaml:0 assertions of a test: not judged",
         "note expected/web.yaml:0 assertions of a test: not judged",
         "note kind/patches/kube-scheduler.yaml:0 a patch that no kustomization names: not judged",
         "note kuttl/00-assert.yaml:0 assertions of a test: not judged",
         "note secret.yaml:0 encrypted by SOPS: not judged",
     ]
+
+
+def test_chainsaw_patches_what_it_found(tmp_path: Path) -> None:
+    part = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, labels: {a: b}}\n"
+    begin = "apiVersion: chainsaw.kyverno.io/v1alpha1\nkind: Test\nspec:\n  steps:\n  - try:\n"
+    files = {
+        "found/chainsaw-test.yaml": f"{begin}    - assert: {{file: 00-assert.yaml}}\n    - apply: {{file: 01.yaml}}\n",
+        "found/00-assert.yaml": part,
+        "found/01.yaml": part,
+        "labelled/chainsaw-test.yaml": f"{begin}    - assert: {{file: 00-assert.yaml}}\n"
+        "    - apply: {file: 01.yaml}\n",
+        "labelled/00-assert.yaml": part.replace("name: web, ", ""),
+        "labelled/01.yaml": part,
+        "own/chainsaw-test.yaml": f"{begin}    - apply: {{file: 01.yaml}}\n    - assert: {{file: 02-assert.yaml}}\n"
+        "    - apply: {file: 01.yaml}\n    - patch: {file: 03.yaml}\n",  # what the test made itself was whole
+        "own/01.yaml": part,
+        "own/02-assert.yaml": part,
+        "own/03.yaml": part,
+    }
+    found = [each for each in sorted(said(written(tmp_path, files))) if "chainsaw-test" not in each]
+    assert [each for each in found if each.startswith("note")] == [
+        "note found/00-assert.yaml:0 assertions of a test: not judged",
+        "note found/01.yaml:0 a part of an object that a test found before: not judged",
+        "note labelled/00-assert.yaml:0 assertions of a test: not judged",
+        "note labelled/01.yaml:0 a part of an object that a test found before: not judged",
+        "note own/02-assert.yaml:0 assertions of a test: not judged",
+        "note own/03.yaml:0 a part of an object that a test found before: not judged",
+    ]
+    assert {each.split(":")[0] for each in found if each.startswith("error")} == {"error own/01.yaml"}
+
+
+def test_a_refused_definition_does_not_stand_before_a_good_one(tmp_path: Path) -> None:
+    good = (Path(__file__).parent / "validate_widget_crd.yaml").read_text()
+    definition = yaml.safe_load(good)
+    names, group = definition["spec"]["names"], definition["spec"]["group"]
+    version = definition["spec"]["versions"][0]["name"]
+    odd = f"apiVersion: {group}/{version}\nkind: {names['kind']}\nmetadata: {{name: a}}\nspec: 1\n"
+    definition["spec"]["scope"] = ""
+    for own, other in (("a.yaml", "b.yaml"), ("b.yaml", "a.yaml")):
+        files = {own: good, other: yaml.safe_dump(definition), "odd.yaml": odd}
+        found = [each for each in said(written(tmp_path / own[0], files)) if "odd.yaml" in each]
+        assert found and not any("its CRD is refused" in each for each in found)

@@ -26,6 +26,7 @@ _KEY = re.compile(rb"""^[ ]?["']?(apiVersion|kind|metadata)["']?[ \t]*:""", re.M
 _JSON_KEY = re.compile(rb'"(apiVersion|kind)"\s*:')
 _MARKUP = re.compile(rb"\{\{|\{%|\$\{|\(\(|<[A-Za-z%]|\[\[- |@[A-Z_]+@|\$[A-Z_]{3}|\$\$\w|\{[A-Z_]{3,}\}")
 _PLACEHOLDER = re.compile(r"\{\{|\$\{|\(\(|<[A-Za-z]|@[A-Z_]+@|\$[A-Z_]{3}|\$\$\w")
+_PATCH = re.compile(r"^patch[-_.]|[-_.]patch$")
 _ASSERTION = re.compile(r"\d+-(assert|errors?)\b.*\.ya?ml$")
 """Files of kuttl: parts of objects that a test waits for."""
 _SOPS = re.compile(rb'^["\']?sops["\']?\s*:', re.MULTILINE)
@@ -81,9 +82,9 @@ def _read_folder(
     aside = _Aside()
     before = len(found.chunks)
     known = _identities(contents, used)
-    asserted = _asserted(contents)
+    tested = _tested(contents)
     for file, chunks in contents.items():
-        _sort(file, chunks, used, known, found, aside, asserted)
+        _sort(file, chunks, used, known, found, aside, tested)
     if len(found.chunks) == before and not charts:
         # With nothing else to say of a folder, what cannot be read in it is worth saying.
         broken = [each for chunks in contents.values() for each in chunks if decoded(each) is None]
@@ -98,6 +99,7 @@ _ASIDE: Final = {
     "assertion": ("assertions of a test", "files of assertions of tests", ""),
     "secret": ("encrypted by SOPS", "files encrypted by SOPS", "decrypt them first, and pipe the result"),
     "patch": ("a patch that no kustomization names", "patches that no kustomization names", ""),
+    "part": ("a part of an object that a test found before", "parts of objects that a test found before", ""),
 }
 """Why a file is put aside → in words for one, for several, and what to do."""
 
@@ -126,9 +128,9 @@ Identity = tuple[str, str, str]
 """Group, kind and name of an object."""
 
 
-def _identity(value: Any) -> Identity | None:
+def _identity(value: Any, unnamed: str | None = None) -> Identity | None:
     metadata = value.get("metadata") if isinstance(value, dict) else None
-    name = metadata.get("name") if isinstance(metadata, dict) else None
+    name = metadata.get("name", unnamed) if isinstance(metadata, dict) else None
     kind, api_version = (value.get("kind"), value.get("apiVersion")) if isinstance(value, dict) else ("", "")
     if not (isinstance(name, str) and isinstance(kind, str) and isinstance(api_version, str)):
         return None
@@ -141,21 +143,53 @@ def _identities(contents: dict[Path, list[Chunk]], used: Roles) -> set[Identity]
     return {known for chunk in named if (known := _identity(decoded(chunk))) is not None}
 
 
-def _asserted(contents: dict[Path, list[Chunk]]) -> set[str]:
-    """The files that tests of chainsaw compare a cluster with."""
-    found: set[str] = set()
-    for file, chunks in contents.items():
-        if file.stem == "chainsaw-test":
-            waiting = [decoded(chunk) for chunk in chunks]
-            while waiting:
-                value = waiting.pop()
-                if isinstance(value, list):
-                    waiting += value
-                elif isinstance(value, dict):
-                    waiting += value.values()
-                    for key in ("assert", "error"):
-                        if isinstance(step := value.get(key), dict) and isinstance(step.get("file"), str):
-                            found.add(os.path.normpath(file.parent / step["file"]))
+@dataclass(slots=True)
+class _Tested:
+    """What tests of chainsaw say of files."""
+
+    asserted: set[str] = field(default_factory=set)
+    """The files that a cluster is compared with."""
+    parts: set[tuple[str, Identity]] = field(default_factory=set)
+    """File and object that a test applies after it found the object, which somebody else made: it may name a part of
+    it, for chainsaw patches what exists."""
+
+
+def _steps(value: Any) -> Iterator[tuple[str, str]]:
+    """What a test does with files, in its order."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _steps(item)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if key in ("apply", "assert", "create", "error", "patch") and isinstance(inner, dict):
+                if isinstance(name := inner.get("file"), str):
+                    yield key, name
+            else:
+                yield from _steps(inner)
+
+
+def _tested(contents: dict[Path, list[Chunk]]) -> _Tested:
+    """Reads the tests of chainsaw."""
+    found = _Tested()
+    for file in contents:
+        if file.stem != "chainsaw-test":
+            continue
+        made: set[Identity] = set()
+        seen: set[Identity] = set()  # a name is empty where an assertion finds its object by labels
+        for verb, name in _steps([decoded(chunk) for chunk in contents[file]]):
+            path = os.path.normpath(file.parent / name)
+            known = (_identity(decoded(chunk), "") for chunk in contents.get(Path(path), ()))
+            inside = {each for each in known if each is not None}
+            if verb in ("assert", "error"):
+                found.asserted.add(path)
+                seen |= inside if verb == "assert" else set()
+                continue
+            if verb == "patch":
+                found.parts |= {(path, each) for each in inside}
+                continue
+            before = {each for each in inside - made if each in seen or (each[0], each[1], "") in seen}
+            found.parts |= {(path, each) for each in before}
+            made |= inside
     return found
 
 
@@ -167,7 +201,8 @@ def _reason_aside(
         file.name.startswith(("assert", "error")) and (file.parent / "chainsaw-test.yaml").is_file()
     ):
         return "assertion"
-    if file.parent.name == "patches" and not used.is_resource(str(file)):
+    is_called_so = has_kustomization and _PATCH.search(file.stem) is not None
+    if (file.parent.name == "patches" or is_called_so) and not used.is_resource(str(file)):
         return "patch"  # of kubeadm, or switched off
     if is_template(chunk):
         return "template"
@@ -231,7 +266,7 @@ def _sort(
     known: set[Identity],
     found: Project,
     aside: _Aside,
-    asserted: set[str],
+    tested: _Tested,
 ) -> None:
     """Takes the objects among the documents of a file."""
     objects = [chunk for chunk in chunks if is_object(chunk)]
@@ -243,7 +278,10 @@ def _sort(
         found.others += 1
     has_kustomization = os.path.normpath(file.parent) in found.kustomizations
     for chunk in objects:
-        reason = "assertion" if os.path.normpath(file) in asserted else None
+        path = os.path.normpath(file)
+        reason = "assertion" if path in tested.asserted else None
+        if tested.parts and (path, _identity(decoded(chunk))) in tested.parts:
+            reason = "part"
         reason = reason or _reason_aside(file, chunk, used, known, has_kustomization)
         if reason is None:
             found.chunks.append(chunk)

@@ -162,7 +162,11 @@ class Kinds:
             return None
         from kubewright.tools.validate.custom import compile_kind
 
-        return compile_kind(crds[0], api_version)
+        # A refused definition, such as one of a design's draft, does not stand in the way of a good one.
+        first = compile_kind(crds[0], api_version)
+        if isinstance(first, UnusableSchema):
+            return next(self.other_definitions(api_version, kind), first)
+        return first
 
     def _builtin(self, api_version: str, kind: str, name: str) -> BuiltinKind:
         schema = compile_builtin(name, self._definitions)
