@@ -335,7 +335,7 @@ def _refuse_renamed(called: str, given: Sequence[str], parser: argparse.Argument
             return
         new = RENAMED.get((called, word.partition("=")[0]))
         if new is not None:
-            parser.error(f"{called}: {word.partition('=')[0]} is now {new}")
+            parser_of(called).error(f"{word.partition('=')[0]} is now {new}")
 
 
 def _with_settings(called: str, given: list[str]) -> list[str]:
@@ -355,9 +355,9 @@ def _refuse_unknown(parser: argparse.ArgumentParser, called: str, unknown: Seque
     from kubewright.tools.arguments.parsing import nearest
 
     option = next((word for word in unknown if word.startswith("-")), "")
-    if not option:
-        parser.error(f"{called}: unexpected: {' '.join(unknown)}")
     own = parser_of(called)
+    if not option:
+        own.error(f"unexpected: {' '.join(unknown)}")
     # Not out of the help, where a long option may be broken at a hyphen.
     known = {text for action in own._actions for text in action.option_strings if text.startswith("--")}
     name = option.partition("=")[0]

@@ -62,6 +62,18 @@ def test_who_can(manifests, capsys):
     assert "group:system:unauthenticated" in said
 
 
+def test_a_word_that_nobody_knows_is_answered_with_what_was_meant(manifests, capsys):
+    for asked, meant in (
+        (("gett", "pods"), "gett is no verb; did you mean get?"),
+        (("get", "deploymnts.apps/scale"), "deploymnts is no built-in resource; did you mean deployments?"),
+    ):
+        assert main(["rbac", "who-can", *asked, "-f", str(manifests)]) == 0
+        assert capsys.readouterr().err == f"kubewright rbac: note: {meant}\n"
+    for asked in (("get", "widgets.example.com"), ("promote", "pods"), ("get", "/healthz")):
+        assert main(["rbac", "who-can", *asked, "-f", str(manifests)]) == 0
+        assert capsys.readouterr().err == ""
+
+
 def test_why_and_what(manifests, capsys):
     code, said = rbac(
         capsys, "why", "sa:shop/robot", "get", "deployments/scale", "-n", "shop", "-f", manifests

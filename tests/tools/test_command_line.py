@@ -27,7 +27,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 @pytest.mark.parametrize(("command", "old"), [*cli.RENAMED])
 def test_old_spellings_name_the_new_one(command: str, old: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert f"{command}: {old} is now {cli.RENAMED[command, old]}" in refused(capsys, command, old, "x")
+    assert f"{command}: error: {old} is now {cli.RENAMED[command, old]}" in refused(capsys, command, old, "x")
     assert "is now" in refused(capsys, command, f"{old}=x")
 
 
@@ -41,7 +41,13 @@ def test_old_spellings_name_the_new_one(command: str, old: str, capsys: pytest.C
             "there is no option --base; did you mean --baseline? Options are written out",
         ),
         (["cel", "eval", "1", "--csot"], "there is no option --csot"),
-        (["explain", "a", "b"], "explain: unexpected: b"),
+        (
+            ["explain", "a", "b"],
+            "kubewright explain: error: unexpected: b\n  hint: kubewright explain --help",
+        ),
+        (["storage", "chek", "a.db"], "'chek' (choose from "),
+        (["storage", "chek", "a.db"], "; did you mean check?"),
+        (["lint", "a", "--fail-on", "errors"], "; did you mean error?"),
     ],
 )
 def test_what_was_meant_is_suggested(

@@ -366,3 +366,8 @@ def test_errors_between_releases_are_few_and_true() -> None:
     assert {error["code"] for error in errors} <= set(KINDS)
     assert max(len(pair.get("errors", ())) for pair in pairs) <= 4
     assert all(error["true"] for error in errors)
+
+
+def test_releases_are_named_as_elsewhere() -> None:
+    code, out, err = run("kubernetes:v1.37", "kubernetes:1.37.2")
+    assert (code, out) == (0, ""), err

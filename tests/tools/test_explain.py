@@ -144,6 +144,11 @@ def test_a_custom_kind_in_several_versions(tmp_path: Path) -> None:
         ("deployment.spec.replicas.more", "Deployment.spec.replicas has no field 'more'; it has no fields"),
         ("deploymnt", "no kind 'deploymnt'; did you mean 'deployment'?"),
         ("zzzzzzz", "no kind 'zzzzzzz'; give its CRD by --crds"),
+        (".spec", "no kind ''; a path begins with a kind and has dots: deploy.spec.strategy"),
+        (
+            "deploy/spec",
+            "no kind 'deploy/spec'; a path begins with a kind and has dots: deploy.spec.strategy",
+        ),
     ],
 )
 def test_what_is_not_there_is_told_with_what_is(path: str, said: str) -> None:

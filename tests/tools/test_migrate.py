@@ -239,3 +239,10 @@ def test_what_is_fixed_is_counted_and_what_is_left_is_printed(tmp_path: Path) ->
     left = [line for line in out.splitlines() if not line.startswith(" ")]
     assert code == 1 and "M001" not in out and any("M003" in line for line in left)
     assert err.startswith(f"1 fixed in 1 of 2 documents, {len(left)} left: ")
+
+
+def test_a_release_that_nobody_knows_yet_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+    for release, is_told in (("1.37", False), ("1.99", True)):
+        code, _, err = kubewright("migrate", "--kubernetes", release, tmp_path / "a.yaml")
+        assert (code, "what releases after 1.37 remove is not all known yet" in err) == (0, is_told)

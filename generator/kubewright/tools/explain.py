@@ -101,6 +101,8 @@ def _chosen(described: list[_Described], path: str, api_version: str) -> tuple[_
     else:
         near = get_close_matches(first.lower(), sorted({name for d in described for name in d.names}), 1)
         meant = f"; did you mean {near[0]!r}?" if near else "; give its CRD by --crds"
+        if "/" in first or not first:
+            meant = "; a path begins with a kind and has dots: deploy.spec.strategy"
         _say(f"no kind {first!r}{meant}")
     return None
 

@@ -56,6 +56,13 @@ class Parser(argparse.ArgumentParser):
 
         self.exit(_MISUSED, f"{self.prog}: error: {printable(message)}\n  hint: {self.prog} --help\n")
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as fault:
+            fault.message += nearest(str(value), map(str, action.choices or ()))
+            raise
+
     def groups(self) -> dict[str, argparse._ArgumentGroup]:
         """The groups of options beyond the everyday ones, by title."""
         own = (self._positionals, self._optionals)

@@ -14,6 +14,7 @@ from pathlib import Path
 from kubewright.config import KubernetesSource, Package, PathSource, Source, specs_folder
 from kubewright.diagnostics import Diagnostics
 from kubewright.ir.api import Api
+from kubewright.tools.arguments.several import release
 
 
 class StateError(Exception):
@@ -31,7 +32,7 @@ def lacks_prose(states: Sequence[str]) -> bool:
     from kubewright.source.kubernetes_validate import has_prose
 
     return any(
-        state.startswith("kubernetes:") and not has_prose(state.removeprefix("kubernetes:"))
+        state.startswith("kubernetes:") and not has_prose(release(state.removeprefix("kubernetes:")))
         for state in states
     )
 
@@ -45,7 +46,7 @@ def read_states(states: Sequence[str], diagnostics: Diagnostics) -> Api:
     with ExitStack() as opened:
         for state in states:
             if state.startswith("kubernetes:"):
-                sources.append(KubernetesSource(state.removeprefix("kubernetes:")))
+                sources.append(KubernetesSource(release(state.removeprefix("kubernetes:"))))
                 continue
             sources.append(PathSource(opened.enter_context(_checkout(state))))
         package = Package(name="read", sources=tuple(sources), documentation=True)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from apimachinery.conversion.versions import Converter
 from kubewright.diagnostics import Diagnostic, Diagnostics, Severity, printable
+from kubewright.source.kubernetes_validate import NEWEST
 from kubewright.source.lifecycle import read_lifecycles, read_plurals, release_of
 from kubewright.tools.migrate.aftermath import Refusals, patches_of
 from kubewright.tools.migrate.callers import Callers
@@ -37,13 +38,18 @@ _REWRITTEN = frozenset({"M001", "M002", "M005"})
 def run(options: argparse.Namespace) -> int:
     """Judges all documents named; with ``--write`` also rewrites those that change."""
     try:
-        release_of(options.kubernetes)
+        is_known = release_of(options.kubernetes) <= release_of(NEWEST)
     except ValueError:
         print(
             f"kubewright migrate: {options.kubernetes!r} is no release; use a form such as 1.37",
             file=sys.stderr,
         )
         return MISUSED
+    if not is_known:
+        print(
+            f"kubewright migrate: note: what releases after {NEWEST} remove is not all known yet",
+            file=sys.stderr,
+        )
     if options.from_cluster or options.audit_log:
         return _callers(options)
     if not options.paths:

@@ -14,10 +14,16 @@ from apimachinery.access.bindings import GROUP, KINDS
 from apimachinery.wire import yaml
 from kubewright.diagnostics import Diagnostics, printable
 from kubewright.source.text import paths_below, read_documents
+from kubewright.tools.arguments.parsing import nearest
 from kubewright.tools.rbac.graph import NOBODY, AccessGraph, GrantChain, SubjectError, read_subject
 from kubewright.tools.rbac.recording import read_audit, roles_of
 
 OK, REFUSED, MISUSED = 0, 1, 2
+_VERBS = frozenset(
+    "get list watch create update patch delete deletecollection "
+    "bind escalate impersonate approve sign attest use *".split()
+)
+"""The verbs that kube-apiserver asks for."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -83,11 +89,24 @@ def _live(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
 def _asked(options: argparse.Namespace) -> Attributes:
     if options.resource.startswith("/"):
         return Attributes(NOBODY, options.verb, path=options.resource, is_resource=False)
+    _note_typos(options)
     plural, _, subresource = options.resource.partition("/")
     plural, dot, group = plural.partition(".")
     if not dot:
         group = _group_of(plural)
     return Attributes(NOBODY, options.verb, options.namespace, group, "", plural, subresource, options.name)
+
+
+def _note_typos(options: argparse.Namespace) -> None:
+    """Says what a verb and a resource were probably meant to be. Any may be asked for: others than we know may be
+    served."""
+    from apimachinery.server.catalog.served_package import ServedPackage
+
+    known = {resource.plural for resource in ServedPackage("kubernetes_api").resources()}
+    plural = options.resource.partition("/")[0].partition(".")[0]
+    for word, all_known, what in ((options.verb, _VERBS, "verb"), (plural, known, "built-in resource")):
+        if word not in all_known and (meant := nearest(word, all_known, 0.75)):
+            print(f"kubewright rbac: note: {word} is no {what}{meant}", file=sys.stderr)
 
 
 def _group_of(plural: str) -> str:
