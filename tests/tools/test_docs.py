@@ -270,12 +270,12 @@ def test_markdown_pages_and_their_index(tmp_path: Path) -> None:
             assert (name or file, anchor) in links
 
     out = tmp_path / "messaging"
-    command = ("docs", MESSAGING, "--format", "markdown", "--output", out)
-    assert kubewright(*command)[0] == 0
-    assert kubewright(*command, "--check")[0] == 0
+    again = ("docs", MESSAGING, "--format", "markdown", "--output", out)
+    assert kubewright(*again)[0] == 0
+    assert kubewright(*again, "--check")[0] == 0
     (out / "README.md").write_text("changed")
-    assert kubewright(*command, "--check")[0] == 1
-    assert kubewright(*command)[0] == 0
+    assert kubewright(*again, "--check")[0] == 1
+    assert kubewright(*again)[0] == 0
 
     mine = tmp_path / "mine"
     mine.mkdir()
