@@ -41,10 +41,19 @@ def write(tags: Iterable[str], target: Path, build: Callable[[str, str, Path], N
     versions += [{"version": n, "title": t, "aliases": ["latest"] * (n == newest)} for n, t in tagged.items()]
     for name in (MAIN, *tagged):
         build(name, tagged.get(name, ""), target / name)
+        _list_home(target / name / "sitemap.xml", name)
     (target / "versions.json").write_text(json.dumps(versions, indent=2) + "\n")
     page = f'<!doctype html><title>Kubewright</title><meta http-equiv="refresh" content="0; url={newest}/index.html">'
     (target / "index.html").write_text(f'{page}<a href="{newest}/index.html">Kubewright {newest}</a>\n')
     return [MAIN, *tagged]
+
+
+def _list_home(sitemap: Path, name: str) -> None:
+    """Lists the first page by its folder. Else the selector, which looks for that address, finds no page of the same
+    name in another version and leads to its first page."""
+    if sitemap.is_file():
+        text = sitemap.read_text().replace(f"/{name}/index.html</loc>", f"/{name}/</loc>")
+        sitemap.write_text(text)
 
 
 def build(name: str, tag: str, folder: Path) -> None:
@@ -64,7 +73,9 @@ def build(name: str, tag: str, folder: Path) -> None:
 
 def main() -> int:
     """Builds the site of every version."""
-    tags = subprocess.run(["git", "tag", "--list"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    tags = subprocess.run(
+        ["git", "tag", "--list"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
     print(*write(tags.split(), TARGET, build), sep="\n")
     return 0
 

@@ -41,6 +41,10 @@ def test_each_release_has_its_newest_patch(
     def build(name: str, tag: str, folder: Path) -> None:
         folder.mkdir(parents=True)
         (folder / "index.html").write_text(tag or name)
+        pages = "".join(
+            f"<loc>https://a/{name}/{page}.html</loc>" for page in ("index", "tools", "sub/index")
+        )
+        (folder / "sitemap.xml").write_text(pages)
 
     target = tmp_path / "versions"
     (target / "0.0").mkdir(parents=True)
@@ -49,6 +53,10 @@ def test_each_release_has_its_newest_patch(
         "main": "main",
         **wanted,
     }
+    for name in ("main", *wanted):
+        base = f"https://a/{name}/"
+        listed = f"<loc>{base}</loc><loc>{base}tools.html</loc><loc>{base}sub/index.html</loc>"
+        assert (target / name / "sitemap.xml").read_text() == listed, "the selector looks for the folder"
     versions = json.loads((target / "versions.json").read_text())
     assert [each["version"] for each in versions] == ["main", *wanted]
     assert [each["version"] for each in versions if "latest" in each["aliases"]] == [newest][: len(wanted)]
