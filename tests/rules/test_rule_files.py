@@ -166,3 +166,24 @@ def test_texts_of_rules_never_become_code(key: str, value: str, words: dict[str,
                         or called.endswith((".get", ".removesuffix"))
                         or called in ("numbered", "struct")
                     ), called
+
+
+def test_checks_of_a_type_and_of_a_subresource_have_different_names(tmp_path: Path) -> None:
+    """ThingStatus is a type, and the status of Thing a subresource."""
+    status = Definition(
+        name="g.v1.ThingStatus",
+        group="g",
+        version="v1",
+        value=Value(type=Struct((field("size", Scalar(Primitive.INTEGER)),)), location=NOWHERE),
+    )
+    (tmp_path / "validation").mkdir()
+    (tmp_path / "validation/rules.yaml").write_text(
+        "group: g\nversion: v1\ntypes:\n"
+        "  Thing: {on_subresource: {status: [{check: required, at: name}]}}\n"
+        "  ThingStatus: [{check: minimum, at: size}]\n"
+    )
+    facts = read_rules(tmp_path, Diagnostics())
+    api = Api(name="test_api", definitions=(*DEFINITIONS, status), resources=(), facts=facts)
+    (file,) = load_part("validation", Options(package="test_api")).emit(api)
+    functions = [node.name for node in ast.parse(file.content).body if isinstance(node, ast.FunctionDef)]
+    assert len(functions) == len(set(functions)), functions
