@@ -5,13 +5,12 @@ A v1 answer must repeat the uid and name its kind, a v1beta1 answer need not; on
 
 from __future__ import annotations
 
-import base64
-import binascii
 import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
 from apimachinery.kinds.hooks import Json
+from apimachinery.meta.base64_parts import decode_base64
 from apimachinery.server.admission.interface import Operation
 from apimachinery.server.admission.policies.request_values import at_version, request_of
 from apimachinery.server.catalog.served import Served
@@ -170,8 +169,8 @@ def _undecodable(value: Any, place: str, go_type: str) -> WebhookFailed:
 def _bytes(text: str) -> bytes:
     try:
         # Go's decoder skips line breaks within base64.
-        return base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
-    except (binascii.Error, ValueError):
+        return decode_base64(text.replace("\n", "").replace("\r", ""))
+    except ValueError:
         where = next(
             (
                 at
