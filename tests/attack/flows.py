@@ -4,6 +4,9 @@ The quiet user (``quiet.py``, a process of its own) is measured alone, and then 
 who sends one kind of costly request on many connections. What counts is the CPU time that the server uses from a quiet
 request to its answer, which is what it does for others first; a busy machine makes that no longer. Bar: the 99th
 percentile is at most ten times what it is alone, in one run; less than ``FLOOR_SECONDS`` counts as that.
+
+Each flow's request is sent by a user without rights too: what it costs before anybody knows that it may be answered is
+bounded as that of a stranger is.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from pathlib import Path
 from tests.attack.inputs import definition_of_columns
 from tests.attack.sending import Sender, request
 from tests.attack.target import ROOT, Target
+from tests.attack.unauthenticated import MOST_SECONDS, SMALL, cost
 
 TIMES = 10
 CONNECTIONS = 60
@@ -31,7 +35,7 @@ FLOOR_SECONDS = 0.01
 """Two turns of the loop; the system counts CPU time to some milliseconds."""
 ALONE_SECONDS = 6.0
 BESIDE_SECONDS = 8.0
-QUIET, HOSTILE, ADMIN = "quiet-token", "hostile-token", "admin-token"
+QUIET, HOSTILE, ADMIN, STRANGER = "quiet-token", "hostile-token", "admin-token", "strange-token"
 MAPS = "/api/v1/namespaces/hostile/configmaps"
 COLUMNS = "/apis/columns.example.com/v1/namespaces/hostile/columns"
 TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
@@ -149,12 +153,15 @@ def flows(target: Target, chance: random.Random, options: argparse.Namespace) ->
         tokens = Path(folder) / "tokens.csv"
         tokens.write_text(
             f'{ADMIN},admin,1,"system:masters"\n{QUIET},quiet,2,"team"\n{HOSTILE},hostile,3,"team"\n'
+            f"{STRANGER},stranger,4\n"
         )
         tokens.chmod(0o600)
         own = Target(Path(folder), ["--tls", "off", "--token-file", str(tokens)])
         try:
             _prepare(own)
-            yield from _beside(own, [flow for flow in FLOWS if not names or flow.name in names], options)
+            chosen = [flow for flow in FLOWS if not names or flow.name in names]
+            yield from _without_rights(own, chosen, options)
+            yield from _beside(own, chosen, options)
             if own.tracebacks():
                 yield f"tracebacks in the log; the last: {own.last_traceback()}"
         finally:
@@ -189,6 +196,23 @@ def _prepare(own: Target) -> None:
     for number in range(CONNECTIONS):
         own.make(MAPS, {"metadata": {"name": f"large-{number}"}, "data": {"a": "x"}})
     own.make(MAPS.replace("hostile", "quiet"), {"metadata": {"name": "first"}, "data": data})
+
+
+def _without_rights(own: Target, chosen: Sequence[Flow], options: argparse.Namespace) -> Iterator[str]:
+    """What each request costs where it is refused; whoever is authenticated may read descriptions."""
+    for flow in chosen:
+        data = flow.make(1).replace(HOSTILE.encode(), STRANGER.encode())
+        seconds, status = cost(own, data)
+        bar = MOST_SECONDS * max(len(data), SMALL) / SMALL
+        if options.verbose:
+            print(
+                f"    {flow.name:30} refused: {status}, {seconds * 1000:.2f} of {bar * 1000:.1f} ms",
+                flush=True,
+            )
+        if status != (200 if flow.name == "descriptions" else 403):
+            yield f"{flow.name} without rights: {status}"
+        if seconds > bar:
+            yield f"{flow.name} without rights: {seconds * 1000:.1f} ms of CPU time; {bar * 1000:.1f} are allowed"
 
 
 def _beside(own: Target, chosen: Sequence[Flow], options: argparse.Namespace) -> Iterator[str]:

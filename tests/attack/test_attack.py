@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 import random
+import re
+from pathlib import Path
 
 import pytest
 
 from tests.attack import rights, storage_keys
-from tests.attack.run import main
+from tests.attack.run import ATTACKS, main
+from tests.attack.target import ROOT
 
 HELD_ONCE = "delete options,a stored role,a stored definition,a stored flow schema"
+
+
+def test_each_row_of_the_threat_model_names_tests_that_exist():
+    text = (
+        (ROOT / "docs/security.md").read_text().partition("## Threat model by flow")[2].partition("\n## ")[0]
+    )
+    rows = [line for line in text.splitlines() if line.startswith("|")][2:]
+    assert len(rows) >= 24
+    for row in rows:
+        named = re.findall("`([^`]+)`", row.rstrip("| ").rpartition(" | ")[2])
+        assert named, row
+        folder = Path()
+        for name in named:
+            if name.endswith(".py"):
+                folder = (ROOT / name).parent if "/" in name else folder
+                assert (folder / Path(name).name).is_file(), name
+            else:
+                assert name in ATTACKS, name
 
 
 def test_a_short_attack_finds_nothing(capsys):
