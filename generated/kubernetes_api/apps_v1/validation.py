@@ -112,16 +112,7 @@ def check_deployment_spec(deployment_spec: Json, prefix: str) -> Iterator[FieldE
     yield from core_v1.check_pod_template_spec(
         workloads.template_of_selector(deployment_spec), f"{prefix}template."
     )
-    if (spec := struct(deployment_spec, "template", "spec")) is not None:
-        yield from pods.restart_policy_of_template(
-            spec.get("restartPolicy"), f"{prefix}template.spec.restartPolicy"
-        )
-        if spec.get("activeDeadlineSeconds") is not None:
-            yield from checks.forbid(
-                spec["activeDeadlineSeconds"],
-                f"{prefix}template.spec.activeDeadlineSeconds",
-                detail="activeDeadlineSeconds in ReplicaSet is not Supported",
-            )
+    yield from workloads.pods_that_stay(deployment_spec, prefix.removesuffix("."))
     if (strategy := struct(deployment_spec, "strategy")) is not None:
         yield from workloads.one_type(
             strategy.get("type"),
@@ -187,16 +178,7 @@ def check_replica_set_spec(replica_set_spec: Json, prefix: str) -> Iterator[Fiel
     yield from core_v1.check_pod_template_spec(
         workloads.template_of_selector(replica_set_spec), f"{prefix}template."
     )
-    if (spec := struct(replica_set_spec, "template", "spec")) is not None:
-        yield from pods.restart_policy_of_template(
-            spec.get("restartPolicy"), f"{prefix}template.spec.restartPolicy"
-        )
-        if spec.get("activeDeadlineSeconds") is not None:
-            yield from checks.forbid(
-                spec["activeDeadlineSeconds"],
-                f"{prefix}template.spec.activeDeadlineSeconds",
-                detail="activeDeadlineSeconds in ReplicaSet is not Supported",
-            )
+    yield from workloads.pods_that_stay(replica_set_spec, prefix.removesuffix("."))
 
 
 def check_stateful_set_spec(stateful_set_spec: Json, prefix: str) -> Iterator[FieldError]:
@@ -264,7 +246,7 @@ def check_controller_revision_create(new: Json, prefix: str = "") -> Iterator[Fi
 
 def check_controller_revision_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What may not change in a ControllerRevision."""
-    yield from checks.immutable(new.get("data"), f"{prefix}data", lookup(old, "data"))
+    yield from objects.kept_data(new.get("data"), f"{prefix}data", lookup(old, "data"))
 
 
 def validate_daemon_set(new: Json, old: Json | None = None) -> list[FieldError]:

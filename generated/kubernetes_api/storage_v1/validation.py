@@ -179,18 +179,8 @@ def check_volume_attachment_update(new: Json, old: Json, prefix: str = "") -> It
 
 def check_status_of_volume_attachment(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What is wrong with a write of the status of a VolumeAttachment."""
-    if (attach_error := struct(new, "status", "attachError")) is not None and attach_error.get(
-        "errorCode"
-    ) is not None:
-        yield from checks.between(
-            attach_error["errorCode"], f"{prefix}status.attachError.errorCode", least=0, most=2147483647
-        )
-    if (detach_error := struct(new, "status", "detachError")) is not None and detach_error.get(
-        "errorCode"
-    ) is not None:
-        yield from checks.between(
-            detach_error["errorCode"], f"{prefix}status.detachError.errorCode", least=0, most=2147483647
-        )
+    if new.get("status") is not None:
+        yield from storage.attachment_status(new["status"], f"{prefix}status")
 
 
 def validate_volume_attributes_class(new: Json, old: Json | None = None) -> list[FieldError]:

@@ -24,6 +24,7 @@ from apimachinery.meta.field_errors import (
     too_many,
 )
 from apimachinery.meta.names import dns1035_label_faults, dns1123_subdomain_faults
+from apimachinery.meta.urls import url_fault
 
 APPROVAL = "api-approved.kubernetes.io"
 _APPROVAL_RULE = "https://github.com/kubernetes/enhancements/pull/1111"
@@ -195,11 +196,13 @@ def _client_faults(client: dict[str, Any], field: str) -> Iterator[FieldError]:
 
 
 def _url_faults(url: str, field: str) -> Iterator[FieldError]:
+    problem = url_fault(url)
     try:
         parts: SplitResult = urlsplit(url)
-        _ = parts.port
     except ValueError as error:
-        yield required(field, f"url must be a valid URL: {error}{_URL_FORM}")
+        problem = problem or str(error)
+    if problem:
+        yield required(field, f"url must be a valid URL: {problem}{_URL_FORM}")
         return
     if parts.scheme != "https":
         yield invalid_value(field, parts.scheme, f"'https' is the only allowed URL scheme{_URL_FORM}")

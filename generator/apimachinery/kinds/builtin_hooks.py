@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from uuid import uuid4
 
 from apimachinery.crd import check_crd, check_crd_status, default_crd, prepare_crd_for_create
 from apimachinery.crd.defaults import prepare_crd_for_update
@@ -13,7 +14,7 @@ from apimachinery.kinds.autoscaling.autoscalers import keep_status_annotations, 
 from apimachinery.kinds.batch.job_labels import keep_labels_of_template, labels_of_template
 from apimachinery.kinds.core.pod_subresources import METADATA_OF_CLIENTS, add_ephemeral, resize
 from apimachinery.kinds.core.services import is_external, needs_health_check
-from apimachinery.kinds.defaulters import TEMPLATE_GENERATION, stamp_phase_transition
+from apimachinery.kinds.defaulters import ROLLBACK_TO, TEMPLATE_GENERATION, stamp_phase_transition
 from apimachinery.kinds.hooks import (
     BUILTIN,
     FieldValue,
@@ -120,9 +121,31 @@ def _stamp_phase(volume: Json, old: Json) -> None:
         stamp_phase_transition(volume)
 
 
+def _drop_policy_of_external_names(service: Json) -> None:
+    """Drops the policy of traffic within the cluster from an external name, where it is valid: kube-apiserver checks
+    it, and never shows it."""
+    spec = _spec(service)
+    if spec.get("type") == "ExternalName" and spec.get("internalTrafficPolicy") in ("Cluster", "Local"):
+        del spec["internalTrafficPolicy"]
+
+
+def _drop_config(node: Json, old: Json) -> None:
+    """Drops the configuration of a kubelet from a status, which the release has switched off, unless it is stored."""
+    status = node.get("status") or {}
+    if "config" in status and "config" not in (old.get("status") or {}):
+        del status["config"]
+
+
+def _name_limits(limits: Json) -> None:
+    """Names a LimitRange that nobody named."""
+    if not limits["metadata"].get("name"):
+        limits["metadata"]["name"] = str(uuid4())
+
+
 def _keep_allocated(service: Json, old: Json) -> None:
     spec, old_spec = _spec(service), old.get("spec") or {}
     _drop_of_other_types(spec, old_spec)
+    _drop_policy_of_external_names(service)
     if spec.get("type") == "ExternalName":
         return
     named = spec.get("clusterIP")
@@ -320,7 +343,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         warnings=warn.daemon_set,
         gated=_TEMPLATE_GATED,
         internal_annotations=(TEMPLATE_GENERATION,),
-        blank={"spec": {"selector": None}},
+        blank={"spec": {"selector": None}, "metadata": {"annotations": {TEMPLATE_GENERATION: "0"}}},
     ),
     # Events of the first API may have any name.
     ("", "Event"): Hooks(
@@ -343,7 +366,8 @@ HOOKS: dict[tuple[str, str], Hooks] = {
     ),
     ("", "Node"): Hooks(
         selectable={"spec.unschedulable": _flag("spec", "unschedulable")},
-        gated=("configSource",),
+        gated=("configSource", "$.status.config"),
+        prepare_status=_drop_config,
         asks_twice=True,
         warnings=warn.node_fields,
     ),
@@ -369,8 +393,10 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         warnings=warn.service,
         answers_deleted=True,
         selectable=_field("spec", "clusterIP", "type"),
+        prepare_create=_drop_policy_of_external_names,
         prepare_update=_keep_allocated,
     ),
+    ("", "LimitRange"): replace(BUILTIN, prepare_create=_name_limits),
     ("", "ComponentStatus"): replace(BUILTIN, called="componentstatus"),
     ("", "ReplicationController"): Hooks(
         orphans=True,
@@ -389,6 +415,7 @@ HOOKS: dict[tuple[str, str], Hooks] = {
         warnings=warn.workload,
         status_keeps=("labels",),
         gated=_TEMPLATE_GATED,
+        internal_annotations=(ROLLBACK_TO,),
         blank=_BLANK_SCALED,
     ),
     ("autoscaling", "HorizontalPodAutoscaler"): replace(

@@ -29,6 +29,16 @@ def at(path: str, nothing: Any = "") -> Cell:
     return cell
 
 
+def pointer_at(path: str, nothing: str) -> Cell:
+    """The text at a path that is a pointer in Go: an empty one is there."""
+
+    def cell(obj: Json) -> Any:
+        value = get(obj, path)
+        return nothing if value is None else value
+
+    return cell
+
+
 def text_at(path: str, nothing: str = "") -> Cell:
     """The same as text."""
 
@@ -81,6 +91,20 @@ def selector_text(selector: Any) -> str:
         shown = {"Exists": key, "DoesNotExist": f"!{key}"}.get(operator)
         parts.append((key, shown or f"{key} {_OPERATORS.get(operator, operator)} ({values})"))
     return ",".join(text for _, text in sorted(parts)) or NONE
+
+
+def go_selector(selector: Json) -> str:
+    """A label selector object as Go's generated ``String`` shows it."""
+    labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
+    terms = "".join(
+        f"LabelSelectorRequirement{{Key:{term.get('key', '')},Operator:{term.get('operator', '')},"
+        f"Values:[{' '.join(term.get('values') or ())}],}},"
+        for term in selector.get("matchExpressions") or ()
+    )
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{terms}}},}}"
+    )
 
 
 def of(path: str, show: Callable[[Any], Any]) -> Cell:

@@ -23,6 +23,7 @@ from apimachinery.meta.quantity import parse_quantity
 
 _UNREADY_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+ROLLBACK_TO = "deprecated.deployment.rollback.to"
 
 
 def encode_string_data(secret: Json) -> None:

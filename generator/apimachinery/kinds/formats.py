@@ -17,8 +17,6 @@ _HEADER = re.compile(r"[-A-Za-z0-9]+")
 def port_name_faults(text: str) -> list[str]:
     """What is wrong with the name of a port (an IANA service name)."""
     faults = []
-    if not text:
-        faults.append("must be non-empty")
     if len(text) > 15:
         faults.append("must be no more than 15 characters")
     if not _PORT_CHARACTERS.fullmatch(text):

@@ -356,6 +356,8 @@ def _with_entries(obj: JsonObject, managed: Managed, in_place: FieldSet | None =
 
 def _gvk(obj: JsonObject) -> str:
     version = obj.get("apiVersion") or ""
+    if version.count("/") > 1:  # where Go reads no kind either
+        return "/, Kind="
     return f"{version if '/' in version else f'/{version}'}, Kind={obj.get('kind') or ''}"
 
 

@@ -176,7 +176,8 @@ def _pages(dice: Dice, kind: Kind, versions: list[str]) -> list[Step]:
         if dice.chance(0.1):
             more["resourceVersionMatch"] = dice.one(["Exact", "NotOlderThan"])
         if dice.chance(0.06):
-            more["continue"] = "{next}x"
+            # What breaks the token stands before it: its length is each server's own.
+            more["continue"] = "!{next}"
         if dice.chance(0.06):
             more["watch"], more["timeoutSeconds"] = "true", "1"
         path = kind.collection() if dice.chance(0.95) else "/api/v1/namespaces/{ns}/configmaps"

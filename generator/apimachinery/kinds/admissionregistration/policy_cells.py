@@ -9,6 +9,7 @@ from apimachinery.kinds.cell import (
     at,
     count_at,
     get,
+    go_selector,
     of,
 )
 from apimachinery.kinds.durations import between
@@ -74,9 +75,9 @@ def _param_ref(binding: Json) -> str:
         return UNSET
     name = reference.get("name")
     if not name:
-        return "*" if reference.get("selector") is not None else UNSET
-    namespace = reference.get("namespace")
-    return f"{namespace}/{name}" if namespace else str(name)
+        selector = reference.get("selector")
+        return UNSET if selector is None else go_selector(selector)
+    return f"{reference.get('namespace') or '*'}/{name}"
 
 
 POLICY: dict[str, dict[str, Cell]] = {

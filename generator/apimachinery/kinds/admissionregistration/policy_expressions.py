@@ -234,7 +234,8 @@ class Compiler:
     ) -> Expression:
         own = PolicyTypes(dict(self._types) if known is None else known, mutates=self._mutates)
         env = self._environments[asks].extend(provider=own if self._provider is None else self._provider(own))
-        if self._types:
+        # Expressions that change objects see ``variables`` even where a policy declares none.
+        if self._types or wanted in (PATCHES, CONFIGURATION):
             env = env.extend(variables={"variables": t.object_type(VARIABLES)})
         try:
             node = env.check(source)

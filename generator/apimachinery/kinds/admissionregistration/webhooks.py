@@ -27,6 +27,7 @@ from apimachinery.meta.field_errors import (
     not_supported,
 )
 from apimachinery.meta.field_errors import required as required_error
+from apimachinery.meta.urls import url_fault
 
 _NO_EFFECTS: tuple[str, ...] = ("None", "NoneOnDryRun")
 _EFFECTS = ("None", "NoneOnDryRun", "Some", "Unknown")
@@ -145,9 +146,12 @@ def _service_path(where: str, path: str) -> Errors:
 
 def _webhook_url(url: str, path: str) -> Errors:
     form = "; desired format: https://host[/path]"
+    problem = url_fault(url)
     try:
         parts = urlsplit(url)
-    except ValueError as problem:
+    except ValueError as fault:
+        problem = problem or str(fault)
+    if problem:
         yield required_error(path, f"url must be a valid URL: {problem}{form}")
         return
     if parts.scheme != "https":

@@ -83,6 +83,22 @@ def template_of_selector(spec: Json) -> Json:
     return (struct(spec, "template") or {}) if _is_readable(spec) else {}
 
 
+def pods_that_stay(spec: Json, path: str) -> Errors:
+    """What pods may not be that a deployment or a replica set replaces; not asked after where the selector cannot be
+    read."""
+    pod = struct(spec, "template", "spec")
+    if pod is None:
+        return
+    policy, deadline = pod.get("restartPolicy"), pod.get("activeDeadlineSeconds")
+    if (policy == "Always" and deadline is None) or not _is_readable(spec):
+        return
+    if policy != "Always":
+        yield not_supported(f"{path}.template.spec.restartPolicy", policy or "", ("Always",))
+    if deadline is not None:
+        detail = "activeDeadlineSeconds in ReplicaSet is not Supported"
+        yield forbidden(f"{path}.template.spec.activeDeadlineSeconds", detail)
+
+
 def template_metadata_again(spec: Json, path: str) -> Errors:
     """The labels and annotations of a stateful set's template are looked at twice."""
     metadata = struct(spec, "template", "metadata")

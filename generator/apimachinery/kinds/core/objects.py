@@ -76,6 +76,12 @@ def revision_data(value: Any, path: str) -> Errors:
         yield required_error(path, "data must be a valid JSON object")
 
 
+def kept_data(value: Any, path: str, old: Any) -> Errors:
+    """What a revision keeps stays; it is compared as it was written, so a null is not nothing."""
+    if value != old:
+        yield invalid_value(path, value, "field is immutable")
+
+
 def immutable_data(value: Json, path: str, old: Json) -> Errors:
     """What is marked ``immutable`` stays, and stays marked."""
     del path

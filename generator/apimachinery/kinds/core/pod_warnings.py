@@ -73,6 +73,9 @@ def of_pod(spec: Json, metadata: Json, spec_path: str, metadata_path: str) -> li
     if spec.get("overhead"):
         found.extend(fractions(spec["overhead"], f"{spec_path}.overhead"))
     found.extend(_ports(spec, spec_path))
+    if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+        place = f"{spec_path}.terminationGracePeriodSeconds"
+        found.append(f"{place}: must be >= 0; negative values are invalid and will be treated as 1")
     if spec.get("affinity"):
         found.extend(_selectors(spec, spec_path))
     return found
@@ -252,9 +255,6 @@ def _ports(spec: Json, path: str) -> Texts:
 
 
 def _selectors(spec: Json, path: str) -> Texts:
-    if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
-        place = f"{path}.terminationGracePeriodSeconds"
-        yield f"{place}: must be >= 0; negative values are invalid and will be treated as 1"
     for kind in ("podAffinity", "podAntiAffinity"):
         affinity, place = (spec.get("affinity") or {}).get(kind), f"{path}.affinity.{kind}"
         for index, term in _items(affinity, _REQUIRED):

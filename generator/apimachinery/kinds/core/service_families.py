@@ -73,8 +73,9 @@ def _faults(spec: Json, cluster: Sequence[str]) -> list[FieldError]:
         if len(families) == 2:
             faults.append(invalid_value(_POLICY, policy, _SEVERAL.format("IP families")))
     if not is_headless(spec):
+        # An address whose family is named is not looked at: its family is, below.
         for index, address in enumerate(given):
-            if (family := family_of(address)) not in cluster:
+            if index >= len(families) and (family := family_of(address)) not in cluster:
                 place = f"spec.clusterIPs[{index}]"
                 faults.append(invalid_value(place, given, f"{family} is not configured on this cluster"))
     if faults:

@@ -255,7 +255,7 @@ def _consumer(value: Json, path: str) -> Errors:
 def _device_id(device: Json) -> InOrder:
     parts = {"Driver": "driver", "Pool": "pool", "Device": "device"}
     shown = {shown: device.get(key) or "" for shown, key in parts.items()}
-    return InOrder({**shown, "ShareID": device.get("shareID")})
+    return InOrder({**shown, "ShareID": device.get("shareID") or ""})
 
 
 def _allocation(value: Json, path: str, known: set[str]) -> Errors:

@@ -96,17 +96,24 @@ def attachment(value: Json, path: str) -> Errors:
     if name is not None:
         yield from checks.each_fault(name, "spec.source.persistentVolumeName", "dns-subdomain")
     yield from checks.each_fault(spec.get("nodeName") or "", "spec.nodeName", "dns-subdomain")
+    yield from attachment_status(status, "status")
+
+
+def attachment_status(status: Any, path: str) -> Errors:
+    """What a driver says of a volume it attached, and of those it could not."""
+    if not isinstance(status, dict):
+        return
     texts = struct(status, "attachmentMetadata") or {}
     if sum(len(key.encode()) + len(str(text).encode()) for key, text in texts.items()) > _METADATA_BYTES:
-        yield too_long("status.attachmentMetadata", _METADATA_BYTES)
+        yield too_long(f"{path}.attachmentMetadata", _METADATA_BYTES)
     for key in ("attachError", "detachError"):
         problem = struct(status, key) or {}
         if len((problem.get("message") or "").encode()) > 1024:
-            yield too_long(f"status.{key}.message", _METADATA_BYTES)
+            yield too_long(f"{path}.{key}.message", _METADATA_BYTES)
         code = problem.get("errorCode")
         if code is not None and code < 0:
             detail = f"must be between 0 and {checks.MAX_INT32}, inclusive"
-            yield invalid_value(f"status.{key}.errorCode", code, detail)
+            yield invalid_value(f"{path}.{key}.errorCode", code, detail)
 
 
 def node_drivers(value: Any, path: str) -> Errors:

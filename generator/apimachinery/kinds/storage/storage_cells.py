@@ -13,6 +13,7 @@ from apimachinery.kinds.cell import (
     get,
     name_of_class,
     of,
+    pointer_at,
 )
 from apimachinery.meta.json import Json
 
@@ -106,9 +107,9 @@ STORAGE: dict[str, dict[str, Cell]] = {
         "Status": _phase,
         "Claim": _claim,
         "StorageClass": _class,
-        "VolumeAttributesClass": at("spec.volumeAttributesClassName", UNSET),
+        "VolumeAttributesClass": pointer_at("spec.volumeAttributesClassName", UNSET),
         "Reason": at("status.reason"),
-        "VolumeMode": at("spec.volumeMode", UNSET),
+        "VolumeMode": pointer_at("spec.volumeMode", UNSET),
     },
     "PersistentVolumeClaim": {
         "Status": _phase,
@@ -116,8 +117,8 @@ STORAGE: dict[str, dict[str, Cell]] = {
         "Capacity": _bound("status.capacity.storage", "0"),
         "Access Modes": _claim_access,
         "StorageClass": _class,
-        "VolumeAttributesClass": at("spec.volumeAttributesClassName", UNSET),
-        "VolumeMode": at("spec.volumeMode", UNSET),
+        "VolumeAttributesClass": pointer_at("spec.volumeAttributesClassName", UNSET),
+        "VolumeMode": pointer_at("spec.volumeMode", UNSET),
     },
     "ResourceClaim": {"State": _claim_state},
     "ResourceSlice": {

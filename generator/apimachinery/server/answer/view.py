@@ -95,6 +95,16 @@ class View(Protocol):
         """A framed ERROR event with a Status."""
 
 
+def blank_object(
+    names: Mapping[str, Any], blank: Mapping[str, Any], revision: int, annotations: Mapping[str, str]
+) -> dict[str, Any]:
+    """An object with nothing but its version, what is noted of it, and what an empty one of its kind shows."""
+    metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+    if noted := {**(blank.get("metadata") or {}).get("annotations", {}), **annotations}:
+        metadata["annotations"] = noted
+    return {**names, **blank, "metadata": metadata}
+
+
 class JsonView:
     """Plain JSON as stored.
 
@@ -150,10 +160,7 @@ class JsonView:
 
     def bookmark(self, revision: int, annotations: Mapping[str, str], first: bool) -> bytes:
         """An object with its kind, its version and nothing else."""
-        metadata: dict[str, Any] = {"resourceVersion": str(revision)}
-        if annotations:
-            metadata["annotations"] = dict(annotations)
-        shown = {**self._names, "metadata": metadata, **self._blank}
+        shown = blank_object(self._names, self._blank, revision, annotations)
         return encode({"type": "BOOKMARK", "object": shown}) + b"\n"
 
     def error(self, status: Mapping[str, Any]) -> bytes:

@@ -13,7 +13,7 @@ from typing import Any
 from apimachinery.http.messages import Request
 from apimachinery.meta.errors import ApiError, bad_request, not_acceptable
 from apimachinery.server.answer.table import Columns, columns_of
-from apimachinery.server.answer.view import JsonView, ListMeta, View, encode_list_meta
+from apimachinery.server.answer.view import JsonView, ListMeta, View, blank_object, encode_list_meta
 from apimachinery.server.catalog.served import Served
 from apimachinery.server.request.codecs import CBOR, JSON, Codecs, WireCodec
 from apimachinery.server.request.negotiation import (
@@ -204,11 +204,15 @@ class TableView:
 
     def bookmark(self, revision: int, annotations: Mapping[str, str], first: bool) -> bytes:
         """A Table with one row, whose object has the version."""
-        metadata: dict[str, Any] = {"resourceVersion": str(revision)}
-        if annotations:
-            metadata["annotations"] = dict(annotations)
-        names = {"kind": METADATA, "apiVersion": f"meta.k8s.io/{self._version}"}
-        row = {"cells": self._columns.nothing(), "object": {**names, "metadata": metadata}}
+        if self._include == "Object":
+            names, blank = (
+                {"kind": self._served.kind, "apiVersion": self._served.api_version},
+                self._served.blank(),
+            )
+        else:
+            names, blank = {"kind": METADATA, "apiVersion": f"meta.k8s.io/{self._version}"}, {}
+        shown = blank_object(names, blank, revision, annotations)
+        row = {"cells": self._columns.nothing(), "object": shown}
         table = self._table([row], {"resourceVersion": str(revision)}, first)
         return encode({"type": "BOOKMARK", "object": table}) + b"\n"
 

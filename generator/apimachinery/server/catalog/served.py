@@ -255,6 +255,12 @@ class Served:
             self.compiled.to_form(empty)
         return {key: value for key, value in empty.items() if key not in ("apiVersion", "kind", "metadata")}
 
+    @property
+    def has_namespace_label(self) -> bool:
+        """Whether objects are selected by their namespace: not those of cluster-wide kinds that are custom, or have
+        labels of their own."""
+        return self.namespaced or (self.builtin and not self.hooks.selectable)
+
     def blank(self) -> Json:
         """What an empty object of a typed kind shows besides its metadata."""
         if not self.builtin:

@@ -36,7 +36,13 @@ from apimachinery.server.request.continue_token import (
     decode_continue,
     encode_continue,
 )
-from apimachinery.server.request.list_options import EXACT, BadRevision, ListQuery, parse_revision
+from apimachinery.server.request.list_options import (
+    EXACT,
+    NOT_OLDER_THAN,
+    BadRevision,
+    ListQuery,
+    parse_revision,
+)
 from apimachinery.storage.interface import Compacted, Record
 from apimachinery.storage.sorted_records import Run
 from apimachinery.storage.watch_cache import ResourceCache, Snapshot
@@ -56,12 +62,14 @@ ENTRY_BYTES = 1 << 10
 
 
 def check_seen(cache: ResourceCache, resource_version: str) -> None:
-    """Raises ApiError for a ``resourceVersion`` that a GET cannot be answered at: 500 for one that is not a number, 504
-    for one in the future."""
+    """Raises ApiError for a ``resourceVersion`` that a GET cannot be answered at: 500 for one that is not a number, 400
+    where kube-apiserver has no watch cache, 504 for one in the future."""
     try:
-        # kube-apiserver answers 500 here, since it parses the version deep in its storage.
+        # kube-apiserver answers 500 here, since it parses the version deep in its watch cache.
         revision = parse_revision(resource_version)
     except BadRevision as fault:
+        if not is_cached(cache):
+            raise _bad_request(f"invalid resource version: {fault}") from None
         raise ApiError(500, "", str(fault), has_details=False) from None
     if revision > cache.revision:
         raise too_large(revision, cache.revision, cached=is_cached(cache))
@@ -201,7 +209,7 @@ def list_page(
         chosen, last = yield from work(weight, _choose, records, low, start.limit, selection)
     if prepare is not None:
         yield from work(ASKS, prepare, chosen)
-    token = encode_continue(scope, last, snapshot.revision, rooted=is_cached(cache)) if last else ""
+    token = encode_continue(scope, last, snapshot.revision, rooted=_is_rooted(cache, options)) if last else ""
     return ListedPage(chosen, ListMeta(snapshot.revision, token, rest or None), snapshot.stamp, span)
 
 
@@ -249,6 +257,14 @@ def size_of(records: Sequence[Record]) -> int:
 def weight_of(records: Sequence[Record], size: int, view: View) -> int:
     """How heavy it is to make a list of these: ``LONG`` for many of them, or many bytes."""
     return LONG if len(records) > MANY_RECORDS or size > view.quick_bytes else LIGHT
+
+
+def _is_rooted(cache: ResourceCache, options: ListQuery) -> bool:
+    """Whether a token has the slash that kube-apiserver's watch cache puts there: it leaves a zero that is not spelled
+    "0" to the storage, unless any newer state will do."""
+    version = options.resource_version
+    zeros = len(version) > 1 and not version.strip("0") and options.match != NOT_OLDER_THAN
+    return is_cached(cache) and not zeros
 
 
 def show_page(page: ListedPage, view: View) -> Response:

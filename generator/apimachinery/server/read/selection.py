@@ -85,10 +85,9 @@ def _narrowed(served: Served, namespace: str, name: str, fields: FieldSelector) 
 
 
 def field_reader(served: Served, label: str) -> Callable[[dict[str, Any]], str]:
-    """Reads a field label's value of an object. Raises ApiError 400 for a label that is not supported:
-    that of the namespace is none of cluster-wide kinds with labels of their own."""
+    """Reads a field label's value of an object. Raises ApiError 400 for a label that is not supported."""
     hooks = served.hooks
-    if label == "metadata.namespace" and hooks.selectable and not served.namespaced:
+    if label == "metadata.namespace" and not served.has_namespace_label:
         raise bad_request(_unknown(served, label))
     if label in _IN_KEY:
         key = label.removeprefix("metadata.")

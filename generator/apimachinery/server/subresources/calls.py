@@ -162,6 +162,8 @@ class VirtualResources:
             return await proxy.answer(request, route, served, meant, decode(record.value))
         if resource == "pods":
             return await self._of_pod(request, route, decode(record.value))
+        if resource == "nodes":
+            _check_addresses(decode(record.value))
         raise self._unreachable(resource, route)
 
     async def _of_pod(
@@ -226,3 +228,16 @@ class VirtualResources:
             case _:
                 raise method_not_allowed()
         return status
+
+
+_REACHED_BY = {"Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"}
+
+
+def _check_addresses(node: Json) -> None:
+    """Raises ApiError 500 where a node has no address of a type that a server uses."""
+    known = (node.get("status") or {}).get("addresses") or ()
+    if not any(each.get("type") in _REACHED_BY for each in known):
+        shown = " ".join(f"{{{each.get('type', '')} {each.get('address', '')}}}" for each in known)
+        raise ApiError(
+            500, "", f"no preferred addresses found; known addresses: [{shown}]", has_details=False
+        )

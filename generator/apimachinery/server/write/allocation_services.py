@@ -150,7 +150,12 @@ class ServiceAllocator:
         for address in given:
             if address not in present:
                 self._take_address(made, obj, given, address)
-        given += [self._next_address(made, family) for family in spec.get("ipFamilies", ())[len(given) :]]
+        wanted = spec.get("ipFamilies", ())[len(given) :]
+        if wanted and not made.dry_run and not obj["metadata"].get("name"):
+            # A record of each address names its service, and is made before anybody looks at the service itself.
+            first = self._next_address(made, wanted[0])
+            raise _nameless([*given, ""], "", first)
+        given += [self._next_address(made, family) for family in wanted]
         spec["clusterIPs"], spec["clusterIP"] = given, given[0]
         made.freed = [address for address in present if address not in given]
 
@@ -164,6 +169,8 @@ class ServiceAllocator:
             raise refused("the provided network does not match the current range")
         if not made.dry_run and self._is_taken(address):
             raise refused(taken)
+        if not made.dry_run and not obj["metadata"].get("name"):
+            raise _nameless(given, f" {address}", address)
         # The answer in case another server stores it first.
         made.clashes[address] = refused(taken)
         self._hold(made, address)
@@ -450,6 +457,13 @@ def addresses_of(spec: Json) -> list[str]:
         return []
     given = spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else [])
     return [str(address) for address in given if address != "None"]
+
+
+def _nameless(given: list[str], named: str, address: str) -> ApiError:
+    """The refusal of a service without a name, of which the record of its address would say whose it is."""
+    why = f'IPAddress.networking.k8s.io "{address}" is invalid: spec.parentRef.name: Required value'
+    fault = invalid_value("spec.clusterIPs", given, f"failed to allocate IP{named}: {why}")
+    return invalid("Service", "", "", [fault])
 
 
 def ports_of(spec: Json) -> set[int]:

@@ -96,6 +96,8 @@ def check_configuration(applied: Json, api_version: str, kind: str) -> None:
     given = (applied.get("apiVersion"), applied.get("kind"))
     gvk = tuple(each if isinstance(each, str) else "" for each in given)
     if gvk != (api_version, kind):
+        if gvk[0].count("/") > 1:  # where Go reads no kind either
+            gvk = ("", "")
         group, version = GroupVersion.parse(gvk[0])
         raise bad_request(f"invalid object type: {group}/{version}, Kind={gvk[1]}")
     metadata = applied.get("metadata")

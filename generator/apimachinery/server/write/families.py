@@ -56,7 +56,9 @@ class BuiltInWrites:
         for name in served.hooks.status_keeps:
             copy_field(new["metadata"], old["metadata"], name)
         for name in served.hooks.internal_annotations:
-            if name in (before := old["metadata"].get("annotations") or {}):
+            if name not in (before := old["metadata"].get("annotations") or {}):
+                (new["metadata"].get("annotations") or {}).pop(name, None)
+            else:
                 new["metadata"]["annotations"] = {
                     **(new["metadata"].get("annotations") or {}),
                     name: before[name],

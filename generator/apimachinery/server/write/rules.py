@@ -34,7 +34,8 @@ def check_whole(
     )
     if faults:
         raise invalid(served.kind, served.said_group, name, faults)
-    if served.hooks.warnings is not None and not target.subresource:
+    # A status update warns of nothing; one that creates the object warns as any creation does.
+    if served.hooks.warnings is not None and (old is None or not target.subresource):
         target.warnings.extend(served.hooks.warnings(obj, old))
 
 
