@@ -662,7 +662,9 @@ def validate_resource_quota(new: Json, old: Json | None = None) -> list[FieldErr
 def check_resource_quota_update(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:
     """What may not change in a ResourceQuota."""
     if (spec := struct(new, "spec")) is not None:
-        yield from checks.immutable(spec.get("scopes"), f"{prefix}spec.scopes", lookup(old, "spec", "scopes"))
+        yield from quotas.kept_scopes(
+            spec.get("scopes"), f"{prefix}spec.scopes", lookup(old, "spec", "scopes")
+        )
 
 
 def check_status_of_resource_quota(new: Json, old: Json, prefix: str = "") -> Iterator[FieldError]:

@@ -13,7 +13,7 @@ from apimachinery.kinds.core.pod_resources import (
     is_extended,
     standard_name,
 )
-from apimachinery.kinds.fields import Json, numbered, struct
+from apimachinery.kinds.fields import Json, numbered, of_missing, struct
 from apimachinery.meta import names
 from apimachinery.meta.field_errors import duplicate, forbidden, invalid_value
 from apimachinery.meta.field_errors import required as required_error
@@ -80,6 +80,13 @@ def _counts(hard: Json, path: str) -> Errors:
         if "/" not in name and not _is_known(name):
             yield invalid_value(place, name, "must be a standard resource for quota")
         yield from amount(name, value, place)
+
+
+@of_missing
+def kept_scopes(value: Any, path: str, old: Any) -> Errors:
+    """The scopes of a quota stay; in which order, and how often each is named, is nobody's business."""
+    if set(value or ()) != set(old or ()):
+        yield invalid_value(path, value, "field is immutable")
 
 
 def _scopes(scopes: list[str], hard: Json) -> Errors:
