@@ -16,10 +16,12 @@ Options that several commands have are spelled alike in all of them: ``--kuberne
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
@@ -211,6 +213,7 @@ RENAMED: Final[dict[tuple[str, str], str]] = {
 
 OK, REFUSED, MISUSED, BROKEN, BUG, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
+_SERVERS: Final = ("serve", "testserver")
 _DISTRIBUTIONS: Final = {"aiohttp": "server", "google": "etcd", "hpack": "etcd"}
 """Modules that one extra alone brings, whatever the command."""
 
@@ -242,7 +245,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not options.command:
             parser.print_help(sys.stderr)
             return MISUSED
-        return int(import_module(COMMANDS[options.command].module).run(options))
+        return _call(options, is_process=arguments is None)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -268,6 +271,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return BROKEN
     except Exception:
         return _report_bug()
+
+
+def _call(options: argparse.Namespace, *, is_process: bool) -> int:
+    """Imports a sub-command and runs it."""
+    if is_process and options.command in _SERVERS:
+        from kubewright.tools.envtest.image import use_kept
+
+        use_kept(options.command)
+        # What a server reads at its start stays; it turns the collector on when it is ready.
+        gc.disable()
+    with _uncollected():
+        command = import_module(COMMANDS[options.command].module)
+    return int(command.run(options))
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Around imports: what they make stays, so the collector would walk over all of it for nothing, several times."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _report_bug() -> int:

@@ -350,10 +350,10 @@ def test_an_image_is_for_the_sources_it_was_made_of(assets: Path, tmp_path: Path
     data = (assets / ".image").read_bytes()
     start = len(KIND) + SIZE_BYTES
     end = start + int.from_bytes(data[len(KIND) : start], "little")
-    entries, texts = marshal.loads(data[start:end])
+    state, entries, texts = marshal.loads(data[start:end])
     source, is_package, changed, *rest = entries["apimachinery.wire.json"]
     entries["apimachinery.wire.json"] = (source, is_package, changed - 1, *rest)
-    head = marshal.dumps((entries, texts))
+    head = marshal.dumps((state, entries, texts))
     older = tmp_path / "older"
     older.write_bytes(KIND + len(head).to_bytes(SIZE_BYTES, "little") + head + data[end:])
     count, loader = sources(older)
@@ -364,6 +364,63 @@ def test_an_image_is_for_the_sources_it_was_made_of(assets: Path, tmp_path: Path
         other.write_bytes(wrong)
         assert sources(other) == (0, "SourceFileLoader")
     assert sources(tmp_path / "missing") == (0, "SourceFileLoader")
+
+
+_KEPT = """
+import sys
+from pathlib import Path
+from kubewright.tools.envtest.image import KeptImage
+kept = KeptImage(sys.argv[1])
+kept.use()
+import apimachinery.wire.json
+import own
+print(type(apimachinery.wire.json.__loader__).__name__, type(own.__loader__).__name__)
+kept.renew()
+"""
+
+
+def test_an_image_is_kept_for_one_state_of_what_is_installed(tmp_path: Path) -> None:
+    """The first start writes it where Python writes bytecode. Modules of the folder that a program runs in are not in
+    it, and hide those that are; folders that were added to, and others, are noticed."""
+    here, more, other = tmp_path / "here", tmp_path / "more", tmp_path / "other"
+    kept = tmp_path / "kept"
+    for folder in (here, more, other):
+        folder.mkdir()
+    (here / "own.py").write_text("")
+
+    def loaders(path: Path = more, **variables: str) -> list[str]:
+        environment = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        roots = os.pathsep.join([str(path), *(place for place in sys.path if place)])
+        environment |= {"PYTHONPATH": roots, "PYTHONPYCACHEPREFIX": str(tmp_path / "bytecode"), **variables}
+        command = [sys.executable, "-c", _KEPT, kept]
+        return subprocess.check_output(command, text=True, env=environment, cwd=here).split()
+
+    assert loaders(PYTHONDONTWRITEBYTECODE="1") == ["SourceFileLoader", "SourceFileLoader"]
+    assert not kept.exists()
+    read = ["SourceFileLoader", "SourceFileLoader"]
+    taken = ["_Loader", "SourceFileLoader"]
+    assert [loaders(), loaders()] == [read, taken]
+    (here / "apimachinery.txt").touch()
+    assert loaders() == read
+    (here / "apimachinery.txt").unlink()
+    assert loaders() == taken
+    (more / "own.py").write_text("")
+    assert [loaders(), loaders()] == [read, taken]
+    assert [loaders(other), loaders(other)] == [read, taken]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bytecode", "here", "kept", "more", "other"]
+
+
+def test_a_test_server_keeps_the_image_of_its_start(tmp_path: Path) -> None:
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPYCACHEPREFIX"] = str(tmp_path)
+    program = [sys.executable, "-m", "kubewright", "testserver", "--stay"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, env=environment) as server:
+        assert server.stdout is not None
+        assert any(line == b"}\n" for line in server.stdout)
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(PATIENCE_SECONDS) == 0
+    (kept,) = tmp_path.rglob("*-kept")
+    assert kept.read_bytes().startswith(KIND)
 
 
 def test_versions(assets: Path) -> None:

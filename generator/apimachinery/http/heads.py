@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from email.utils import formatdate
 from http import HTTPStatus
 from typing import Any, cast
 
 _REASONS = {status.value: status.phrase.encode() for status in HTTPStatus}
 _heads: dict[tuple[int, str, bool, bool], bytes] = {}
 _date: list[Any] = [0, b""]
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 USUAL_METHODS = frozenset({b"GET ", b"POST", b"PUT ", b"PATC", b"DELE", b"HEAD", b"OPTI"})
 _METHOD = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+(?= /)")
@@ -61,9 +62,17 @@ def head_of(
     # Formatting a date takes longer than the rest of the head, and it changes once a second.
     now = int(time.time())
     if _date[0] != now:
-        _date[0], _date[1] = now, b"Date: %b\r\n" % formatdate(now, usegmt=True).encode()
+        _date[0], _date[1] = now, _date_line(now)
     head += cast(bytes, _date[1]) + stamp
     return head + _lines_of(headers) if headers else head
+
+
+def _date_line(now: int) -> bytes:
+    """The Date field (RFC 9110 section 5.6.7). strftime would say it in another language where a locale is set, and
+    email.utils brings a dozen modules to a start."""
+    at = time.gmtime(now)
+    day = f"{_DAYS[at.tm_wday]}, {at.tm_mday:02d} {_MONTHS[at.tm_mon - 1]} {at.tm_year}"
+    return f"Date: {day} {at.tm_hour:02d}:{at.tm_min:02d}:{at.tm_sec:02d} GMT\r\n".encode()
 
 
 def _lines_of(headers: tuple[tuple[str, str], ...]) -> bytes:

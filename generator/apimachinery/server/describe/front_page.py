@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from apimachinery.http.messages import Request, Response
 from apimachinery.meta.errors import ApiError
 from apimachinery.meta.version import VERSION
@@ -29,6 +27,8 @@ def front_page(release: str) -> Response:
 
 def closed_page(error: ApiError) -> Response:
     """The page for a browser that may not see the links: it sends no credentials, and cannot be given any."""
+    from html import escape  # not above: it reads a table of all entities, and few browsers come
+
     return _page(
         error.code,
         f"""<p>This is an API server. Browsers have no credentials for it: use <code>kubectl</code> with the kubeconfig

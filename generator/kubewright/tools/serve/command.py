@@ -45,6 +45,7 @@ from apimachinery.storage.following.board import RevisionBoard
 from apimachinery.storage.interface import StorageError
 from apimachinery.storage.url import StorageUrlError, is_etcd, is_snapshot, storage_path
 from kubewright.diagnostics import printable
+from kubewright.tools.envtest.image import renew_kept
 from kubewright.tools.inputs.storages import read_encryption, storage_options
 from kubewright.tools.serve import delegation, operate, proxying, simulated
 from kubewright.tools.serve.access import Granted, grant, has_credentials
@@ -134,6 +135,7 @@ def _run(options: argparse.Namespace, ends: ExitStack) -> int:
         return 2
     try:
         code: int = _event_loop()(_serve(options, api_options, security, folder, audit, tracing, processes))
+        renew_kept()
         return code
     except (StorageError, StorageUrlError, OptionError, CallFailed, BadConfiguration, OSError) as fault:
         print(printable(f"kubewright serve: error: {fault}"), file=sys.stderr)

@@ -10,15 +10,16 @@ import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apimachinery.access.delegation import ClusterTrust, DelegatedServer
-from apimachinery.client.config import Config, ConfigError
-from apimachinery.client.credentials import CredentialSource
 from apimachinery.http.outgoing import Endpoint, Outgoing
 from apimachinery.server.catalog.options import OptionError
 from apimachinery.server.network.services import server_name
 from apimachinery.wire.yaml import encode
+
+if TYPE_CHECKING:
+    from apimachinery.client.credentials import CredentialSource
 
 IN_CLUSTER = "in-cluster"
 WAIT_SECONDS = 30.0
@@ -114,6 +115,8 @@ class _Credentials(Mapping[str, str]):
 
 
 def _endpoint(path: str) -> Endpoint:
+    from apimachinery.client.config import Config, ConfigError
+    from apimachinery.client.credentials import CredentialSource
     from apimachinery.client.tls import make_tls
 
     try:

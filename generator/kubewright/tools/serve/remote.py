@@ -23,13 +23,9 @@ from apimachinery.access.oidc import (
     Mapped,
 )
 from apimachinery.access.webhooks import AuthorizationWebhook, TokenWebhook, WebhookRules
-from apimachinery.client.config import Config, ConfigError
-from apimachinery.client.credentials import CredentialSource
 from apimachinery.http.outgoing import Endpoint, Outgoing
 from apimachinery.http.trust import trusting
 from apimachinery.server.catalog.options import OptionError
-from kubewright.diagnostics import Diagnostics
-from kubewright.source.text import read_single
 
 _GROUP = "apiserver.config.k8s.io/"
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
@@ -229,6 +225,8 @@ def _flag_issuer(options: argparse.Namespace, outgoing: Outgoing) -> IssuerToken
 
 def endpoint(path: Path, seconds: float = 10.0) -> Endpoint:
     """Where a kubeconfig points. Raises OptionError."""
+    from apimachinery.client.config import Config, ConfigError
+    from apimachinery.client.credentials import CredentialSource
     from apimachinery.client.tls import make_tls
 
     try:
@@ -243,6 +241,9 @@ def endpoint(path: Path, seconds: float = 10.0) -> Endpoint:
 
 def read_configuration(path: Path, kind: str) -> Json:
     """A file of kube-apiserver's own configuration (apiserver.config.k8s.io). Raises OptionError."""
+    from kubewright.diagnostics import Diagnostics
+    from kubewright.source.text import read_single
+
     diagnostics = Diagnostics()
     document = read_single(path, diagnostics)
     if document is None or diagnostics.has_errors:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
-
-import yaml
+from typing import TYPE_CHECKING, Any
 
 from apimachinery.server.catalog.options import OptionError
-from apimachinery.server.node.behaviour import NodeBehaviour
-from apimachinery.server.node.shapes import TemplateError, shapes
+
+if TYPE_CHECKING:
+    from apimachinery.server.node.behaviour import NodeBehaviour
 
 MOST_NODES = 1000
 
@@ -20,6 +19,9 @@ def behaviour_of(options: argparse.Namespace, controllers: frozenset[str]) -> No
     count, path = options.nodes, options.node_template
     if count is None and path is None:
         return None
+    from apimachinery.server.node.behaviour import NodeBehaviour
+    from apimachinery.server.node.shapes import TemplateError, shapes
+
     named = "--nodes" if count is not None else "--node-template"
     if "node" not in controllers:
         raise OptionError(f"{named}: there are nodes with --controllers all,node only")
@@ -34,6 +36,8 @@ def behaviour_of(options: argparse.Namespace, controllers: frozenset[str]) -> No
 
 
 def _template(path: Path) -> dict[str, Any]:
+    import yaml
+
     try:
         found = yaml.safe_load(path.read_text())
     except (OSError, UnicodeDecodeError) as fault:
