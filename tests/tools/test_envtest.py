@@ -181,8 +181,9 @@ FILES = {
 """Files that flags name, by what stands for them in kube_apiserver_flags.yaml."""
 OTHER_WAYS = re.compile(
     r"etcd-(servers|cafile|certfile|keyfile|prefix)|secure-port|authentication-config|authorization-config|cert-dir"
+    r"|admission-control"
 )
-"""Flags of another storage and of another way to say who may what."""
+"""Flags of another storage, and of another way to say who may what or which plugins run."""
 
 
 def test_a_server_starts_with_all_flags_that_are_taken(assets: Path, tmp_path: Path) -> None:

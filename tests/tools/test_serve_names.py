@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from apimachinery.server.admission.plugins import parse_plugins
 from apimachinery.server.catalog.options import OptionError
 from kubewright import cli
 from kubewright.tools.arguments import serve_names
@@ -94,6 +95,21 @@ def test_the_storage_of_etcd_servers() -> None:
             etcd_url(wrong, "")
 
 
+def test_admission_control_names_all_plugins_there_are() -> None:
+    options = given("--admission-control=ResourceQuota", "--admission-control", "LimitRanger, AlwaysDeny")
+    names = parse_plugins(options.enable_admission_plugins, options.disable_admission_plugins)
+    assert names == {"ResourceQuota", "LimitRanger", "AlwaysDeny"}
+
+
+def test_kinds_have_an_etcd_of_their_own_where_none_keeps_anything() -> None:
+    words = ["--etcd-servers-overrides", "/events#http://127.0.0.1:1"]
+    assert list(said(given(*words, "--storage=memory://"))) == [
+        "--etcd-servers-overrides: taken, without effect: objects of all kinds are in one storage"
+    ]
+    with pytest.raises(OptionError, match="--etcd-servers-overrides is not here with a storage in etcd"):
+        given(*words, "--etcd-servers=http://127.0.0.1:1")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -110,6 +126,11 @@ def test_the_storage_of_etcd_servers() -> None:
             ["--tls=off", "--tls-cert-file=a", "--tls-private-key-file=b"],
             "--tls and --tls-cert-file exclude each other",
         ),
+        (
+            ["--admission-control=LimitRanger", "--disable-admission-plugins=Priority"],
+            "admission-control and enable-admission-plugins/disable-admission-plugins flags are mutually exclusive",
+        ),
+        (["--admission-control=LimitRangr"], "'LimitRangr' is none"),
         (["--feature-gates=HPAScaleToZero=true"], "--feature-gates: HPAScaleToZero is false in 1.36"),
         (["--feature-gates=AllAlpha=true"], "--feature-gates: AllAlpha cannot be set here"),
         (["--feature-gates=X"], "--feature-gates: missing bool value for X"),

@@ -20,6 +20,7 @@ _WITHOUT_MEANING: Final = {
     "the storage compacts and checks itself": """
         etcd-compaction-interval etcd-count-metric-poll-period etcd-db-metric-poll-interval etcd-healthcheck-timeout
         etcd-readycheck-timeout""",
+    "objects of all kinds are in one storage": "etcd-servers-overrides",
     "logs are lines of JSON, see --log-level": """
         v vmodule logging-format log-flush-frequency log-json-info-buffer-size log-json-split-stream!
         log-text-info-buffer-size log-text-split-stream! enable-logs-handler!""",
@@ -40,8 +41,8 @@ _WITHOUT_MEANING: Final = {
         emulation-forward-compatible! runtime-config-emulation-forward-compatible! min-compatibility-version""",
     "token lifetimes are not extended": "service-account-extend-token-expiration!",
 }
-_NOT_HERE: Final = """admission-control admission-control-config-file authorization-policy-file
-    egress-selector-config-file etcd-servers-overrides service-account-signing-endpoint"""
+_NOT_HERE: Final = """admission-control-config-file authorization-policy-file egress-selector-config-file
+    service-account-signing-endpoint"""
 
 TAKEN: Final[dict[str, str]] = {
     f"--{name.rstrip('!')}": reason for reason, names in _WITHOUT_MEANING.items() for name in names.split()
@@ -95,6 +96,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = group.add_argument
     add("--etcd-servers", default="", metavar="URL,URL", help="same as --storage etcd://…")
     add("--etcd-prefix", default="", metavar="PATH", help="prefix of the keys in etcd (default /registry)")
+    add(
+        "--admission-control",
+        default="",
+        metavar="NAME,NAME",
+        help="these admission plugins and no others (deprecated in kube-apiserver)",
+    )
     add("--tls-cert-file", type=str, default="", metavar="FILE", help="same as --tls CERT,KEY")
     add("--tls-private-key-file", type=str, default="", metavar="FILE", help="key of --tls-cert-file")
     add(

@@ -18,6 +18,7 @@ from kubewright.tools.arguments.serve_names import BOOLS, SWITCHES
 
 _FAULT = re.compile(r"argument (?P<option>\S+): (?P<why>.*)", re.DOTALL)
 _JOINED: Final = (
+    "--admission-control",
     "--authorization-mode",
     "--api-audiences",
     "--requestheader-allowed-names",

@@ -8,9 +8,11 @@ from urllib.parse import urlsplit
 
 from apimachinery.kinds import gates
 from apimachinery.server.catalog.options import OptionError
+from apimachinery.storage.url import is_etcd
 from kubewright.tools.arguments.serve import STORAGE
 from kubewright.tools.arguments.serve_names import BOOLS, TAKEN
 
+OVERRIDES = "--etcd-servers-overrides"
 _ALL = {"AllAlpha": True, "AllBeta": None}
 """Gates that stand for many → the value that changes what this server does; None for both."""
 
@@ -23,12 +25,30 @@ def settle(options: argparse.Namespace) -> None:
         if options.storage != STORAGE:
             raise OptionError("--storage and --etcd-servers exclude each other")
         options.storage = etcd_url(options.etcd_servers, options.etcd_prefix)
+    if OVERRIDES in options.taken and is_etcd(options.storage):
+        # What another etcd has of these kinds would not be served.
+        raise OptionError(f"{OVERRIDES} is not here with a storage in etcd: it has the objects of all kinds")
+    if options.admission_control:
+        _admit_by(options)
     if bool(options.tls_cert_file) != bool(options.tls_private_key_file):
         raise OptionError("--tls-cert-file and --tls-private-key-file go together")
     if options.tls_cert_file:
         if options.tls:
             raise OptionError("--tls and --tls-cert-file exclude each other")
         options.tls = f"{options.tls_cert_file},{options.tls_private_key_file}"
+
+
+def _admit_by(options: argparse.Namespace) -> None:
+    """Gives the options of admission plugins what ``--admission-control`` says: these and no others."""
+    from apimachinery.server.admission.plugins import PLUGINS
+
+    if options.enable_admission_plugins or options.disable_admission_plugins:
+        raise OptionError(
+            "admission-control and enable-admission-plugins/disable-admission-plugins flags are mutually exclusive"
+        )
+    names = {name.strip() for name in options.admission_control.split(",")}
+    options.enable_admission_plugins = [options.admission_control]
+    options.disable_admission_plugins = [plugin.name for plugin in PLUGINS if plugin.name not in names]
 
 
 def etcd_url(servers: str, prefix: str) -> str:
