@@ -35,11 +35,20 @@ LARGE_BYTES = 32 << 10
 """Above this a body, or an object that is read for a change, takes some milliseconds to work on..."""
 QUICK_BYTES = 8 << 10
 """...and below this nothing does, not even YAML."""
+SPARSE_BYTES, SPARSE_WEIGHT = 64 << 10, 384 << 10
+"""An object of so many bytes takes no longer if its values are few (``weight_of``): they cost, not the length of text.
+The way to another thread and back costs a quiet user more than such work costs others, where somebody asks for much."""
 
 COPIES = 2
 """As which an object is there while it is changed: as it came or was, and as it is to be."""
 
 Handler = Callable[["Request"], Awaitable["Response | StreamResponse | UpgradeResponse"]]
+
+
+def is_large(data: bytes) -> bool:
+    """Whether an object in these bytes, as it was sent or is stored, takes some milliseconds to work on."""
+    size = len(data)
+    return size > LARGE_BYTES and (size > SPARSE_BYTES or weight_of(data) > SPARSE_WEIGHT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +145,17 @@ class Request(msgspec.Struct):
     def large(self) -> bool:
         """Whether the body, the query or the forms wanted are long enough to be worked on apart from the loop."""
         return (
-            len(self.body) > LARGE_BYTES
-            or (len(self.body) > QUICK_BYTES and "yaml" in self.headers.get("content-type", ""))
+            (len(self.body) > QUICK_BYTES and self._has_large_body())
             or self.has_long_query
             or len(self.headers.get("accept", "")) > LARGE_BYTES >> 4
         )
+
+    def _has_large_body(self) -> bool:
+        kind = self.headers.get("content-type", "")
+        if "yaml" in kind:
+            return True
+        # Of a binary form the bytes say nothing about the values.
+        return is_large(self.body) if "json" in kind else len(self.body) > LARGE_BYTES
 
     def hold(
         self, data: bytes, *, binary: bool = False, memo: MutableMapping[Hashable, Any] | None = None

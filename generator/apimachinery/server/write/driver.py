@@ -27,7 +27,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 from apimachinery.http.governor import SMALL_BYTES
 from apimachinery.http.leftovers import held_by
-from apimachinery.http.messages import LARGE_BYTES
+from apimachinery.http.messages import LARGE_BYTES, is_large
 from apimachinery.http.steps import ASKS, LIGHT, LONG, AtOnce, Heavy, Wait, Work, compute
 from apimachinery.meta.errors import ApiError, unreadable
 from apimachinery.server.request.target import Allocation, WriteTarget
@@ -319,8 +319,7 @@ class Course(Generic[_R]):
                     if self._target is not target and len(record.value) >= SMALL_BYTES:
                         # Large objects that many requests change are gone through once.
                         target.hold(record.value, memo=memo_of(record))
-                    if len(record.value) > LARGE_BYTES:
-                        target.large = True
+                    target.large = target.large or is_large(record.value)
             except Exception as fault:
                 self._fault = fault
         self._target = target
