@@ -170,7 +170,8 @@ STORIES: dict[str, list[tuple[Any, ...]]] = {
         ("DELETE", f"{SERVICES}/s/proxy", None, 404, {"message": 'services "s" not found'}),
         ("GET", f"{SERVICES}/s", None, 200, {"kind": "Service"}),
         ("POST", "/api/v1/nodes", {"metadata": {"name": "n"}}, 201, {}),
-        ("DELETE", "/api/v1/nodes/n/proxy", None, 503, {"reason": "ServiceUnavailable"}),
+        ("DELETE", "/api/v1/nodes/n/proxy", None, 500,
+         {"message": "no preferred addresses found; known addresses: []"}),
         ("GET", "/api/v1/nodes/n", None, 200, {"kind": "Node"}),
     ],
 }  # fmt: skip
