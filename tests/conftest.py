@@ -36,8 +36,7 @@ gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Collects garbage from here on, in what tests make. What collection left is not looked through even once: that
-    takes a second of each process, and frees next to nothing."""
+    """Collects garbage from here on, in what tests make; what collection left is next to none."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
     gc.enable()
