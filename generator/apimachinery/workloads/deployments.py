@@ -360,7 +360,7 @@ def _plain(template: Json) -> Json:
 
 
 def _annotated(obj: Json, notes: dict[str, str]) -> Json:
-    obj["metadata"].setdefault("annotations", {}).update(notes)
+    obj["metadata"]["annotations"] = {**(obj["metadata"].get("annotations") or {}), **notes}
     return obj
 
 

@@ -91,16 +91,17 @@ def _taints_of(node: Json, now: float) -> list[Json]:
 
 def _unknown(node: Json, now: float) -> Json:
     reason, message = _SILENT
-    for condition in node["status"].get("conditions") or ():
-        if condition["status"] != "Unknown":
+    # It may have changed since it was seen: nothing of it is sure to be there.
+    for condition in (node.get("status") or {}).get("conditions") or ():
+        if condition.get("status") != "Unknown":
             condition |= {"status": "Unknown", "reason": reason, "message": message}
             condition["lastTransitionTime"] = text_of(now)
     return node
 
 
 def _not_ready(pod: Json, now: float) -> Json:
-    for condition in pod["status"]["conditions"]:
-        if condition["type"] == "Ready" and condition["status"] == "True":
+    for condition in (pod.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == "Ready" and condition.get("status") == "True":
             condition |= {"status": "False", "lastTransitionTime": text_of(now)}
     return pod
 
@@ -131,9 +132,9 @@ async def evict(cluster: ClusterView, pod: Json) -> float | None:
 def _disrupted(pod: Json, now: float) -> Json:
     made = {"type": "DisruptionTarget", "status": "True", "lastTransitionTime": text_of(now)}
     made |= {"reason": "DeletionByTaintManager", "message": "Taint manager: deleting due to NoExecute taint"}
-    kept = [each for each in pod["status"].get("conditions") or () if each["type"] != made["type"]]
-    pod["status"]["conditions"] = [*kept, made]
-    return pod
+    status = pod.get("status") or {}
+    kept = [each for each in status.get("conditions") or () if each.get("type") != made["type"]]
+    return {**pod, "status": {**status, "conditions": [*kept, made]}}
 
 
 async def collect(cluster: ClusterView, pod: Json) -> float | None:

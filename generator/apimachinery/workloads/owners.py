@@ -95,12 +95,19 @@ async def _write(
 def _with_owner(obj: Json, owner: Json) -> Json | None:
     if controller_of(obj) is not None:
         return None
-    obj["metadata"].setdefault("ownerReferences", []).append(reference_to(owner))
+    obj["metadata"]["ownerReferences"] = [
+        *(obj["metadata"].get("ownerReferences") or ()),
+        reference_to(owner),
+    ]
     return obj
 
 
-def _without_owner(obj: Json, owner: Json) -> Json:
-    kept = [each for each in obj["metadata"]["ownerReferences"] if each["uid"] != owner["metadata"]["uid"]]
+def _without_owner(obj: Json, owner: Json) -> Json | None:
+    references = obj["metadata"].get("ownerReferences") or []
+    kept = [each for each in references if each["uid"] != owner["metadata"]["uid"]]
+    # Somebody else may have let it go since it was seen.
+    if len(kept) == len(references):
+        return None
     obj["metadata"]["ownerReferences"] = kept
     return obj
 

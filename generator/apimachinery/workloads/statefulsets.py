@@ -246,9 +246,9 @@ def _plain_reference(owner: Json) -> Json:
 
 
 def _owned(obj: Json, owner: Json) -> Json:
-    references = obj["metadata"].setdefault("ownerReferences", [])
+    references = obj["metadata"].get("ownerReferences") or []
     if all(each["uid"] != owner["uid"] for each in references):
-        references.append(owner)
+        obj["metadata"]["ownerReferences"] = [*references, owner]
     return obj
 
 
