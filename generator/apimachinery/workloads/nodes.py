@@ -91,7 +91,7 @@ def _taints_of(node: Json, now: float) -> list[Json]:
 
 def _unknown(node: Json, now: float) -> Json:
     reason, message = _SILENT
-    # It may have changed since it was seen: nothing of it is sure to be there.
+    # The node may have changed since the controller read it, so its status may be gone.
     for condition in (node.get("status") or {}).get("conditions") or ():
         if condition.get("status") != "Unknown":
             condition |= {"status": "Unknown", "reason": reason, "message": message}

@@ -105,7 +105,7 @@ def _with_owner(obj: Json, owner: Json) -> Json | None:
 def _without_owner(obj: Json, owner: Json) -> Json | None:
     references = obj["metadata"].get("ownerReferences") or []
     kept = [each for each in references if each["uid"] != owner["metadata"]["uid"]]
-    # Somebody else may have let it go since it was seen.
+    # Another client may have removed the reference since the controller read the object.
     if len(kept) == len(references):
         return None
     obj["metadata"]["ownerReferences"] = kept
